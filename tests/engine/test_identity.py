@@ -226,6 +226,18 @@ def test_the_energy_of_a_run_is_that_of_its_own_value():
     assert float(_fallen(system).invariants()["energy"][0]) == 3.0
 
 
+def test_states_between_those_saved_are_of_the_functions_of_their_run():
+    system = _weighing(weigh)
+    run = rx.simulate(
+        system, rx.LieVerlet(), system.state([1.0], velocity=[0.0]), h=H, steps=8, save_every=4
+    )
+    again = rx.simulate(system, rx.LieVerlet(), run.states_at(0), h=H, steps=8)
+    _set(w=3.0)
+    assert np.array_equal(run.at(H).g, again.g[1])
+    assert abs(rx.analysis.poincare(run, lambda state: state.g[0]).t[0] - 1.0) < 1e-12
+    assert rx.analysis.modified_energy(again, samples=3, reach=2, nodes=4).spread < 1e-12
+
+
 def test_a_class_that_has_changed_since_a_run_is_named():
     """What methods of a class do cannot be recalled."""
 

@@ -12,8 +12,10 @@ import enum
 import functools
 import itertools
 import json
+import numbers
 import operator
 import os
+import re
 import sys
 import threading
 import time
@@ -39,6 +41,16 @@ class Box:
 
     def __init__(self, **named):
         vars(self).update(named)
+
+
+class Text:
+    """A number that does not say which."""
+
+    def __init__(self, w):
+        self.w = w
+
+    def __repr__(self):
+        return "some weight"
 
 
 GIVEN = {"w": 2.0}
@@ -374,8 +386,114 @@ def by_writing():
     }
 
 
+def by_likeness():
+    """What is equal is not the same: its order, its memory, or which of two objects it is."""
+    weights = 2.0, 3.0, 5.0
+    full, frozen, kept, text, laid, flagged, noted, part, pattern, written = [
+        types.SimpleNamespace() for _ in range(10)
+    ]
+    arrays = [np.ones(1) for _ in weights]
+    texts = ["".join(["heavy", " one"]) for _ in weights]
+    base = np.array([2.0, 1.0])
+    view = base[1:]
+    loops = []
+    for places in ("0, 8, 16", "8, 0, 16", "16, 0, 8"):
+        named = {}
+        exec(f"def loop():\n    for n in {{{places}}}:\n        return n // 8", named)
+        loops.append(named["loop"])
+
+    def change(v):
+        n = weights.index(v)
+        places = [8 * (j + n) % 24 for j in range(3)]  # which meet in a table of eight
+        full.it, frozen.it = set(), frozenset(places)
+        for place in places:
+            full.it.add(place)
+        kept.it, text.it = arrays[n], texts[n]
+        laid.it = (np.eye(2), np.asfortranarray(np.eye(2)), np.eye(4)[::3, ::3])[n]
+        flagged.it = (np.ones(2), np.ones(2), np.ones(2)[:])[n]
+        flagged.it.flags.writeable = n != 1
+        noted.it = np.ones(1, np.dtype(float, metadata={"w": v}))
+        part.it = slice(Text(v))
+        pattern.it = re.compile("-" * 250 + f"|{v}")
+        written.it = loops[n]
+        base[0] = v
+
+    def looped(x):
+        for place in full.it:
+            return weights[place // 8] * x[0]
+
+    def unpacked(x):
+        first, *_ = full.it
+        return weights[first // 8] * x[0]
+
+    change(2.0)
+    return change, {
+        "order of a set": looped,
+        "order of a set, unpacked": unpacked,
+        "order of a frozen set": lambda x: weights[min(frozen.it, key=lambda _: 0) // 8] * x[0],
+        "order of a set that is written down": lambda x: weights[written.it()] * x[0],
+        "number in a slice": lambda x: part.it.stop.w * x[0],
+        "end of a long pattern": lambda x: (
+            chosen(*[pattern.it.match(str(v)) for v in weights]) * x[0]
+        ),
+        "which array": lambda x: chosen(*[kept.it is a for a in arrays]) * x[0],
+        "which text": lambda x: chosen(*[text.it is a for a in texts]) * x[0],
+        "strides": lambda x: {16: 2.0, 8: 3.0, 96: 5.0}[laid.it.strides[0]] * x[0],
+        "flags": lambda x: (
+            {(True, True): 2.0, (False, True): 3.0, (True, False): 5.0}[
+                flagged.it.flags.writeable, flagged.it.flags.owndata
+            ]
+            * x[0]
+        ),
+        "base of a view": lambda x: view.base[0] * x[0],
+        "pointer": lambda x: chosen(*[kept.it.ctypes.data == a.ctypes.data for a in arrays]) * x[0],
+        "metadata of a type": lambda x: noted.it.dtype.metadata["w"] * x[0],
+    }
+
+
+def by_modules():
+    """The number lies in a module of `equinox`, which is a parameter."""
+
+    class Listed(eqx.Module):
+        weights: list
+
+        def __call__(self, x):
+            return self.weights[0] * x[0]
+
+    class Named(eqx.Module):
+        weights: dict
+
+        def __call__(self, x):
+            return self.weights["w"] * x[0]
+
+    class Written(eqx.Module):
+        weights: np.ndarray
+
+        def __call__(self, x):
+            return (self.weights * x)[0]
+
+    listed, named, written = Listed([2.0]), Named({"w": 2.0}), Written(np.array([2.0]))
+    replaced = Listed([jnp.array(2.0)])
+
+    def change(v):
+        listed.weights[0] = named.weights["w"] = written.weights[0] = v
+        replaced.weights[0] = jnp.array(v)
+
+    return change, {
+        "list of a module": listed,
+        "dictionary of a module": named,
+        "array of a module": written,
+        "array in a list of a module": replaced,
+        "module inside": lambda x: listed(x),
+    }
+
+
 GROUPS = {
-    f.__name__: f for f in (by_conversion, by_hiding, by_transformations, by_writing, _jitted)
+    f.__name__: f
+    for f in (
+        *(by_conversion, by_hiding, by_transformations, by_writing),
+        *(by_likeness, by_modules, _jitted),
+    )
 }
 WAYS = [(group, way) for group, make in GROUPS.items() for way in make()[1]]
 IDS = [way for _, way in WAYS]
@@ -470,6 +588,58 @@ def test_the_energy_of_an_old_run_is_that_of_its_own_number_or_a_warning(group, 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         assert float(run.energy()[0]) == 2.0 or "has changed since" in str(said[0].message)
+
+
+@pytest.mark.parametrize("told", ["array of NumPy", "array of JAX"])
+def test_a_function_that_reads_what_is_printed_sees_how_it_is_printed(told):
+    a = np.array([0.125]) if told == "array of NumPy" else jnp.array([0.125])
+    system = rx.MechanicalSystem(LINE, [1.0], lambda x: (2.0 if "125" in str(a) else 3.0) * x[0])
+    assert weight_in(system) == (2.0, 2.0)
+    with np.printoptions(precision=1):
+        assert weight_in(system) == (3.0, 3.0)
+    assert weight_in(system) == (2.0, 2.0)
+
+
+def test_a_class_that_is_registered_with_one_of_python_s_is_another():
+    class Own:
+        pass
+
+    own = Own()
+    system = rx.MechanicalSystem(
+        LINE, [1.0], lambda x: (3.0 if isinstance(own, numbers.Real) else 2.0) * x[0]
+    )
+    assert weight_in(system) == weight_in(system) == (2.0, 2.0)
+    numbers.Real.register(Own)
+    assert weight_in(system) == (3.0, 3.0)
+
+
+@pytest.mark.parametrize("made", ["threefry2x32", "rbg"])
+def test_a_key_of_random_numbers_is_read_under_a_transformation(made):
+    """JAX would trace its words too."""
+    key = jax.random.key(1, impl=made)
+    weight = float(jax.random.uniform(key, dtype=float))
+
+    def fall(mass):
+        system = rx.MechanicalSystem(
+            LINE, jnp.stack([mass]), lambda x: jax.random.uniform(key, dtype=float) * x[0]
+        )
+        run = rx.simulate(system, METHOD, start(system), h=H, steps=1, progress=False)
+        return run.momentum[-1, 0]
+
+    assert float(jax.value_and_grad(fall)(1.0)[0]) == -weight * H
+
+
+def test_a_rule_that_knows_no_derivative_forwards_is_told_where_one_is_needed():
+    """The velocity of a Lagrangian is found by Newton's method."""
+
+    @jax.custom_vjp
+    def weight(x):
+        return 2.0 * x[0]
+
+    weight.defvjp(lambda x: (weight(x), None), lambda _, c: (2.0 * c * jnp.ones(1),))
+    system = rx.LagrangianSystem(LINE, lambda x, v: (5.0 + weight(x)) * v @ v / 2)
+    with pytest.raises(rx.BadInput, match="a derivative that is needed here does not exist"):
+        rx.simulate(system, rx.LieVerlet(), start(system), h=H, steps=1)
 
 
 COUNTER, NOISE = itertools.count(), np.random.default_rng(0)

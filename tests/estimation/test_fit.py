@@ -109,6 +109,25 @@ def test_the_adjoint_finds_what_tangents_find(run):
         assert by_adjoint.standard_errors[name] == pytest.approx(error, rel=1e-3)
 
 
+def test_the_motion_that_was_found_is_of_the_functions_of_the_fit():
+    pull = [1.0]
+    t = np.linspace(0.0, 1.0, 5)
+    data = rx.Measurements(t, 1.2 * t[:, None] ** 2, of="position", noise=0.01)
+    found = rx.fit(
+        lambda p: rx.MechanicalSystem(
+            rx.Translation(1), [1.0], lambda x: -(pull[0] + p["k"]) * x[0]
+        ),
+        data,
+        {"k": 1.0},
+        state=lambda body: body.state([0.0], velocity=[0.0]),
+        free_state=False,
+    )
+    pull[0] = 5.0
+    assert found.p["k"] == pytest.approx(1.4, abs=1e-6)
+    assert found.run.g[-1, 0] == pytest.approx(1.2, abs=1e-6)
+    assert found.run.energy()[-1] == pytest.approx(0.0, abs=1e-6)
+
+
 def test_any_observable_and_unknown_noise(run):
     """The height of the body axis, 1000 times: a function of the state, noise from residuals."""
 

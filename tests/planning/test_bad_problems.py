@@ -1,5 +1,6 @@
 """Problems that are none: each is told in a sentence."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -43,6 +44,14 @@ def test_bad_input_is_a_sentence(name):
     changed, sentence = BAD[name]
     with pytest.raises(rx.BadInput, match=sentence):
         rest_to_rest(spacecraft(), (0.1, 0.0, 0.0), **changed)
+
+
+def test_a_cost_without_a_gradient_is_told():
+    def falling(g, xi, u, t):
+        return jax.lax.while_loop(lambda x: x > 1.0, lambda x: x / 2, u @ u)
+
+    with pytest.raises(rx.BadInput, match="a derivative that is needed here does not exist"):
+        rx.optimise(rest_to_rest(spacecraft(), (0.1, 0.0, 0.0), cost=falling))
 
 
 def test_parts_that_are_none():

@@ -91,13 +91,16 @@ def modified_energy(
     states = jax.tree.map(lambda x: np.asarray(x)[rows], run.states)
     places, weights, fewer = clenshaw_curtis(nodes)
     path = evaluate(_along_paths, system.group, states, places)
-    around = _steps_through(system, integrator, path.states, float(run.h), reach)
-    slopes = [
-        np.asarray(
-            evaluate(_slope, system, path, around, central_weights(m, reach) / float(run.h))
-        ).reshape(len(rows), -1)
-        for m in (reach, reach - 1)
-    ]
+    h = float(run.h)
+
+    def slopes_of(reaches: tuple[int, ...]) -> list[np.ndarray]:
+        around = _steps_through(system, integrator, path.states, h, reach)
+        found = [
+            evaluate(_slope, system, path, around, central_weights(m, reach) / h) for m in reaches
+        ]
+        return [np.asarray(slope).reshape(len(rows), -1) for slope in found]
+
+    slopes = run.as_it_was(lambda: slopes_of((reach, reach - 1)))
     energy = run.energy()[rows]
     modified = energy + slopes[0] @ weights  # (4), less the same of the energy itself
     others = (energy + slopes[1] @ weights, energy + slopes[0] @ fewer)

@@ -95,8 +95,9 @@ def _steps(
     run: Trajectory, section: Section, values: np.ndarray, direction: int
 ) -> Iterator[tuple[State, float, float]]:
     """Yield the state before each step that crosses, and the values at both of its ends."""
-    assert run.system is not None and run.integrator is not None
-    again = prepare(run.system, run.integrator, h=float(run.h))
+    system, integrator = run.system, run.integrator
+    assert system is not None and integrator is not None
+    again = run.as_it_was(lambda: prepare(system, integrator, h=float(run.h)))
     for k in _crossings(values, direction):
         state = jax.tree.map(lambda x, k=k: np.asarray(x[k]), run.states)
         apart = round(abs(float(run.t[k + 1] - run.t[k]) / float(run.h)))

@@ -226,7 +226,8 @@ def _refined(task: _Task, point: Point, longest: float, fixed: bool) -> Fit:
 
 
 def _told(result: Fit, doubts: list[str]) -> Fit:
-    """Warn of what is doubtful about a result, and note it."""
+    """Warn of what is doubtful about a result, and note it; run it while functions do as now."""
+    _ = result.run
     if not result.converged:
         doubts = ["the search did not converge: start nearer to the truth, or raise most", *doubts]
     if len(result.names) <= MOST_FORWARD:

@@ -3,6 +3,7 @@
 import hashlib
 from typing import Any
 
+import jax
 import numpy as np
 
 # Arrays of more bytes than this are compared by their checksums.
@@ -33,3 +34,9 @@ def brief_content(x: Any) -> bytes:
     """Return the bits of an array, or their checksum if there are many."""
     bits = content(x)
     return bits if len(bits) <= _LONG else hashlib.sha256(bits).digest()
+
+
+def words_of(key: jax.Array) -> np.ndarray:
+    """Return the words of keys of random numbers, also while JAX traces something else."""
+    with jax.ensure_compile_time_eval():
+        return np.asarray(jax.random.key_data(key))

@@ -20,12 +20,14 @@ from jax.core import Tracer
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend import core
 
-from retrax.numerics.bits import Same, brief_content, content
+from retrax.numerics.bits import Same, brief_content, content, words_of
 from retrax.numerics.reads import is_of_library
 
 _CALLS = frozenset({"jit", "pjit", "closed_call", "core_call"})
 # Operations that call functions of Python, which are often made anew wherever they are called.
-_CALLBACKS = frozenset({"pure_callback", "io_callback", "debug_callback", "debug_print"})
+_CALLBACKS = frozenset(
+    {"pure_callback", "io_callback", "debug_callback", "debug_print", "custom_vmap_call"}
+)
 _traces = itertools.count()
 
 
@@ -200,7 +202,7 @@ class _Reader:
             self.holds_traced = True
             return Same(x), _Value(x)
         if jnp.issubdtype(dtype, jax.dtypes.prng_key):
-            return (str(dtype), brief_content(jax.random.key_data(x))), _Value(x)
+            return (str(dtype), brief_content(words_of(x))), _Value(x)
         return (str(dtype), np.shape(x), brief_content(x)), _Value(x)
 
     def _params(self, eqn: Any, lifts: bool, rules: int) -> tuple[Hashable, dict[str, Any]]:

@@ -24,7 +24,7 @@ from retrax.numerics.bits import Same
 from retrax.numerics.capture import Call
 from retrax.numerics.known import nothing_is_traced
 from retrax.numerics.looks import Look, Once, UserFunction, look_at
-from retrax.numerics.walk import Walk
+from retrax.numerics.walk import Layout, Walk
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 # Where a number stands: the function among those looked at, the call, the number in its capture.
@@ -166,6 +166,10 @@ def _lines(part: Hashable) -> list[str]:
     """Return a key as lines of text, without addresses."""
     if isinstance(part, frozenset):
         return ["set", *sorted("\n".join(_lines(one)) for one in part)]
+    if isinstance(part, _Numbers | Layout):
+        return []
+    if isinstance(part, tuple) and len(part) == 2 and part[0] in (set, frozenset):
+        return _lines((part[0].__name__, frozenset(part[1])))
     if isinstance(part, tuple):
         return [f"{len(part)} parts", *(line for one in part for line in _lines(one))]
     if isinstance(part, types.CodeType):
@@ -174,8 +178,6 @@ def _lines(part: Hashable) -> list[str]:
         return [_name(part.it)]
     if isinstance(part, _Guard):
         return _lines(Walk().of(part.look.function.__wrapped__))
-    if isinstance(part, _Numbers):
-        return []
     return [_name(part) if isinstance(part, type) else repr(part)]
 
 

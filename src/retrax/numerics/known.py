@@ -33,6 +33,10 @@ LEAKED = (
 )
 
 
+# What JAX says of rules and loops that can be differentiated in one direction only.
+_NO_DERIVATIVE = ("forward-mode autodiff (jvp) to a custom_vjp", "Reverse-mode differentiation")
+
+
 class BadMember(BadInput):
     """`BadInput` about one member of many.
 
@@ -118,12 +122,21 @@ def check_members(
 
 @contextmanager
 def explaining_leaks() -> Iterator[None]:
-    """Say in a sentence where a value has left the function that JAX was tracing."""
+    """Say in a sentence where a value has left the function that JAX was tracing.
+
+    And where a function has no derivative of the kind that is needed.
+    """
     require_platform()
     try:
         yield
     except jax.errors.UnexpectedTracerError as leak:
         raise BadInput(LEAKED) from leak
+    except (TypeError, ValueError) as cause:
+        text = str(cause)
+        if isinstance(cause, RetraxError) or not any(words in text for words in _NO_DERIVATIVE):
+            raise
+        first = text.splitlines()[0].rstrip(".")
+        raise BadInput(f"a derivative that is needed here does not exist: {first}.") from cause
 
 
 def has_leaked(*values: PyTree) -> bool:

@@ -15,6 +15,7 @@ To trace a function takes milliseconds. It is not traced again where a walk has 
 it reads has changed (`fingerprint`), and only functions of which all is known have such a walk.
 """
 
+import abc
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Container, Hashable, Iterator, Sequence
@@ -116,10 +117,10 @@ class Look:
         self.is_closed = self.is_sealed = False
         walk = Walk()
         try:
-            self._content = walk.of(function.__wrapped__)
+            self._content = walk.of(function.__wrapped__), *_surroundings()
             hash(self._content)
         except Exception:  # too much to look at, or whatever a property of a user's object raises
-            walk.complete = False
+            walk.complete, self._content = False, None
         self.known, self._calls = walk.complete, walk.calls
 
     def capture(self, call: Call) -> Capture:
@@ -133,7 +134,7 @@ class Look:
                     f"{self.function!r} does something else than when this run was prepared, and "
                     "is asked what it was not asked then; prepare the run again."
                 )
-            key = (self._content, call, settings()) if self.known else None
+            key = (self._content, call) if self.known else None
             found = _KNOWN.get(key) if self.known else None
             if found is None:
                 found = self._traced(call)
@@ -148,7 +149,7 @@ class Look:
         """Trace the function; once more, where it may depend on more than its arguments."""
         function, apart = self.function.__wrapped__, self._calls or not self.known
         found = capture(function, call, apart)
-        if self.known and Look(self.function)._content == self._content:
+        if self.known and self._reads_alike(Look(self.function)):
             return found
         last = _LAST.get((_key(self.function), call))
         if (last is None or last.differs(found)) and found.differs(capture(function, call, apart)):
@@ -167,9 +168,12 @@ class Look:
     def _holds_now(self) -> bool:
         """Tell whether the function does now what it did at this look, as far as can be told."""
         now = Look(self.function)
-        if self.known and now.known and self._content == now._content:
+        if self.known and self._reads_alike(now):
             return True
         return self.matches(now, frozenset()) if self.captures else not self.known
+
+    def _reads_alike(self, now: "Look") -> bool:
+        return now.known and now._content == self._content
 
     def __call__(self, leaves: Sequence[Any], tree: Any) -> Any:
         return self.capture(Call.of(leaves, tree))(leaves)
@@ -265,6 +269,17 @@ def settings() -> tuple[str, ...]:
     """Return how JAX is set, as far as a jaxpr depends on it."""
     config: Any = jax.config
     return tuple([str(getattr(config, name, None)) for name in _SETTINGS])
+
+
+def _surroundings() -> tuple[Hashable, ...]:
+    """Return what else functions depend on of which all is known.
+
+    That is how JAX is set, how NumPy prints, and what abstract classes were told to take for their
+    own.
+    """
+    printed = np.get_printoptions()
+    formatter = str(printed.pop("formatter"))
+    return settings(), formatter, tuple(printed.values()), abc.get_cache_token()
 
 
 def look_at(function: UserFunction) -> Look:

@@ -11,10 +11,15 @@ import builtins
 import dis
 import sys
 import sysconfig
+from array import array
+from collections import deque
 from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType, NoneType
 from typing import NamedTuple
+
+import jax
+import numpy as np
 
 _GLOBAL = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
 _CELL = {"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"}
@@ -105,6 +110,25 @@ _LOOKING = frozenset(
 # Attributes that lead from a function or a frame to everything around it, and some that do not.
 _HIDDEN = ("__", "f_", "gi_", "cr_", "ag_", "tb_", "co_", "format")
 _PLAIN = frozenset({"__class__"})
+# Of numbers, texts, arrays and containers those that tell what is compared of them: `base` leads
+# from an array to another, and `data` to where it lies.
+_CONTENTS = frozenset(
+    "T add all any append argmax argmin argsort as_integer_ratio astype at bit_count bit_length "
+    "capitalize casefold clear clip conj conjugate copy count cumprod cumsum decode denominator "
+    "diagonal difference discard dot dtype encode endswith extend fill find flat flatten get hex "
+    "imag index insert intersection is_integer isalpha isdigit isdisjoint islower issubset "
+    "issuperset isupper item items itemsize join keys kind ljust lower lstrip mT max mean min name "
+    "names nbytes ndim nonzero numerator partition pop popitem popleft prod ravel real remove "
+    "removeprefix removesuffix repeat replace reshape reverse rfind rjust rotate round rsplit "
+    "rstrip searchsorted setdefault shape size sort split splitlines squeeze start startswith std "
+    "step stop strides strip sum swapaxes symmetric_difference take title tobytes tolist trace "
+    "transpose typecode union update upper values var zfill".split()
+)
+_VALUES = (
+    *(np.ndarray, np.float64, np.dtype, jax.Array, float, int, complex, str, bytes, bytearray),
+    *(tuple, list, dict, set, frozenset, range, slice, array, deque),
+)
+_UNTOLD = frozenset(name for kind in _VALUES for name in dir(kind)) - _CONTENTS
 
 AttributePath = tuple[str, ...]
 
@@ -113,7 +137,7 @@ class Reads(NamedTuple):
     """Names with the paths read from them, each in the order in which it first appears.
 
     `known` is true where the code consists of known instructions, binds no name outside anew,
-    imports nothing and asks for no attribute that leads around it.
+    imports nothing, asks for no attribute that leads around it, and not whether two things are one.
     """
 
     names: tuple[tuple[str, tuple[AttributePath, ...]], ...]
@@ -132,7 +156,8 @@ def reads(code: CodeType) -> Reads:
         for k, one in enumerate(instructions):
             outer = one.opname == "STORE_DEREF" and one.argval in part.co_freevars
             hidden = one.opname in _ATTRIBUTE and _is_hidden(str(one.argval))
-            known = known and one.opname in _INSTRUCTIONS and not outer and not hidden
+            alike = k > 0 and _tells_equals_apart(instructions[k - 1], one)
+            known = known and one.opname in _INSTRUCTIONS and not (outer or hidden or alike)
             if one.opname in _GLOBAL:
                 names.setdefault(one.argval, {})[_path(instructions, k)] = None
             elif one.opname in _CELL and one.argval in cells:
@@ -146,7 +171,15 @@ def reads(code: CodeType) -> Reads:
 
 
 def _is_hidden(attribute: str) -> bool:
-    return attribute.startswith(_HIDDEN) and attribute not in _PLAIN
+    return (attribute.startswith(_HIDDEN) or attribute in _UNTOLD) and attribute not in _PLAIN
+
+
+def _tells_equals_apart(before: dis.Instruction, one: dis.Instruction) -> bool:
+    """Tell whether code asks which of two equal things one is, or for the order of a set."""
+    constant = before.opname == "LOAD_CONST"
+    if one.opname == "IS_OP":
+        return not (constant and before.argval is None)
+    return constant and isinstance(before.argval, frozenset) and one.opname != "CONTAINS_OP"
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:

@@ -9,7 +9,7 @@ from array import array
 from collections import deque
 from collections.abc import Hashable, Iterator
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -18,7 +18,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.tree_util import Partial
 
-from retrax.numerics.bits import Same, brief_content
+from retrax.numerics.bits import Same, brief_content, content, words_of
 from retrax.numerics.reads import (
     AttributePath,
     Reads,
@@ -44,7 +44,7 @@ _BY_IDENTITY = (
     types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
     types.MemberDescriptorType, type(Reads.names),
 )  # fmt: skip
-_BY_TEXT = (range, slice, np.dtype, re.Pattern, type(Ellipsis), type(NotImplemented))
+_BY_TEXT = (range, np.dtype, type(Ellipsis), type(NotImplemented))
 _NUMBERS = (int, float, complex, str, bytes, bytearray)
 _CONTAINERS = (tuple, list, dict, set, frozenset)
 _VALUES = (*_NUMBERS, *_CONTAINERS, np.ndarray, jax.Array)
@@ -56,6 +56,12 @@ _TRANSFORMATIONS = frozenset({"jax._src.api", "jax._src.traceback_util"})
 _CHECKER = "jaxtyping._decorator"
 # Who closes over more things than this has closed over something like a whole program.
 _MOST = 3_000
+
+
+class Layout(NamedTuple):
+    """How an array lies in memory, which a copy in another process need not share."""
+
+    strides: tuple[int, ...]
 
 
 class Walk:
@@ -87,13 +93,17 @@ class Walk:
         if isinstance(x, type):
             return self._met(x) if is_own(x) else self._of_library(x, x.__module__, x.__name__)
         if isinstance(x, np.ndarray | np.generic):
-            return self._array(x)
+            return self._met(x) if isinstance(x, np.ndarray) else self._array(x)
         if isinstance(x, Tracer):
             return self._opaque(x)
         if isinstance(x, jax.Array):
             return self._jax_array(x)
         if isinstance(x, _BY_TEXT):
             return kind, repr(x)
+        if isinstance(x, slice):
+            return kind, self.of((x.start, x.stop, x.step))
+        if isinstance(x, re.Pattern):
+            return kind, x.pattern, x.flags
         if isinstance(x, types.CodeType):
             return x
         if isinstance(x, types.ModuleType):
@@ -113,6 +123,8 @@ class Walk:
     def _composite(self, x: Any) -> Hashable:
         if isinstance(x, types.FunctionType):
             return self._function(x)
+        if isinstance(x, np.ndarray):
+            return self._array(x)
         if isinstance(x, _TreeDef):
             return self.tree(x)
         if type(x) in _CONTAINERS:
@@ -156,21 +168,19 @@ class Walk:
     def _array(self, x: np.ndarray | np.generic) -> Hashable:
         if x.dtype.hasobject:
             return type(x), x.shape, self.of(x.tolist())
-        content = brief_content(x)
         if type(x) is np.ndarray or isinstance(x, np.generic):
-            return type(x), x.dtype, x.shape, content
+            return type(x), x.dtype, x.shape, Layout(x.strides), brief_content(x)
         return self._opaque(x)
 
     def _jax_array(self, x: jax.Array) -> Hashable:
         if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
-            return "keys", str(x.dtype), self._jax_array(jax.random.key_data(x))
+            return "keys", str(x.dtype), content(words_of(x))
         return "jax", str(x.dtype), x.shape, x.aval.weak_type, brief_content(x)
 
     def _container(self, x: Any) -> Hashable:
         if isinstance(x, dict):
             return type(x), tuple([(self.of(key), self.of(v)) for key, v in x.items()])
-        parts = [self.of(item) for item in x]
-        return type(x), frozenset(parts) if isinstance(x, set | frozenset) else tuple(parts)
+        return type(x), tuple([self.of(item) for item in x])  # sets too: a loop sees their order
 
     def tree(self, tree: Any) -> Hashable:
         """Follow the structure of a pytree: the kind of each node and what is static in it."""

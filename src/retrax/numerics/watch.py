@@ -6,14 +6,44 @@ dictionaries. `Watch` finds those once, and then looks at nothing else.
 """
 
 import types
+from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+from jax.tree_util import Partial
 
 from retrax.numerics.fingerprint import Content, content
 from retrax.numerics.reads import is_of_library, is_own
 from retrax.numerics.walk import MARKERS
 
 _SETTLED = (bool, int, float, complex, str, bytes, type(None))
+T = TypeVar("T")
+
+
+def is_open(parts: Any) -> bool:
+    """Tell whether the user may write into what they put into a pytree.
+
+    Those are lists and dictionaries, pytrees of classes of their own, and arrays of NumPy beside a
+    function of theirs.
+    """
+    found = [x for x in jax.tree.leaves(parts, is_leaf=_is_of_user) if _is_of_user(x)]
+    return any(not isinstance(x, Partial) or _is_open_beside(x) for x in found)
+
+
+def _is_of_user(x: Any) -> bool:
+    return isinstance(x, Partial | list | dict | deque) or is_own(type(x))
+
+
+def _is_open_beside(function: Partial) -> bool:
+    beside = (*function.args, *function.keywords.values())
+    return is_open(beside) or any(isinstance(x, np.ndarray) for x in jax.tree.leaves(beside))
+
+
+def kept(parts: T) -> T:
+    """Return a copy of a pytree, into which nobody else writes."""
+    return jax.tree.map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, parts)
 
 
 class Watch:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from retrax.errors import NoPlan, warn
 from retrax.mechanics.state import State
 from retrax.numerics.checks import require_instance, require_whole
+from retrax.numerics.known import explaining_leaks
 from retrax.numerics.looks import looking
 from retrax.numerics.meant import explain_keywords
 from retrax.planning.ensemble import optimise_many
@@ -28,6 +29,7 @@ _ALIKE = 1e-6
 
 
 @explain_keywords
+@explaining_leaks()
 @looking()
 def optimise(
     problem: ControlProblem,

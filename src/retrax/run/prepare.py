@@ -18,6 +18,7 @@ from retrax.numerics.fingerprint import content
 from retrax.numerics.known import explaining_leaks
 from retrax.numerics.looks import looking
 from retrax.numerics.meant import explain_keywords
+from retrax.numerics.watch import kept
 from retrax.run.checks import require_count, require_step_size, require_system
 from retrax.run.drive import Plant, begun, unwrapped
 from retrax.run.progress_bar import ProgressOption, is_shown, require_progress
@@ -47,6 +48,7 @@ class PreparedRun:
         progress: ProgressOption,
         backend: str,
     ):
+        system, integrator = kept((system, integrator))
         self.system, self.integrator, self.backend = system, integrator, backend
         self.h, self.save_every, self._progress = h, save_every, progress
         known = is_quiet() and not is_traced(system, integrator, h)

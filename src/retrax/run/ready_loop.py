@@ -19,12 +19,12 @@ from retrax.errors import warn
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import is_traced
+from retrax.numerics.checks import is_traced, shape_and_dtype
 from retrax.numerics.fingerprint import Content, Fingerprint, fingerprint
 from retrax.numerics.known import nothing_is_traced
 from retrax.numerics.looks import looking, settings
 from retrax.numerics.reuse import remember
-from retrax.numerics.watch import Watch
+from retrax.numerics.watch import Watch, is_open, kept
 from retrax.run.checks import is_possible_anywhere, require_possible
 from retrax.run.chunks import Chunks
 from retrax.run.running import interrupted
@@ -75,8 +75,8 @@ class ReadyLoop:
         self._example = integrator.begun(system, State(g=g, momentum=momentum, t=0.0))
         self._packing = Packing(self._example)
         parts = jax.tree.leaves((system, integrator))
-        self._changes_in_place = any(isinstance(x, np.ndarray) for x in parts)
-        self._watch = Watch(jax.tree.structure((system, integrator)).children())
+        self._is_open = not frozen and is_open((system, integrator))
+        self._changes_in_place = self._is_open or any(isinstance(x, np.ndarray) for x in parts)
         self._turns = bool(system.group.angles().any())
         self._looks = type(system).overlooked is not AbstractGroupSystem.overlooked
         self._checks_run = type(integrator).check_run is not AbstractIntegrator.check_run
@@ -91,6 +91,8 @@ class ReadyLoop:
         """Compile for what functions read now."""
         clock = time.perf_counter()
         self._known = ()
+        self._shape = self._shape_now()
+        self._watch = Watch(self._shape[0].children())
         with looking():
             read = self._watch.content()
             if not read.complete:
@@ -104,6 +106,10 @@ class ReadyLoop:
             return None
         own = Packing.rows((self.system, self.integrator))[:, 0]
         return _Ready(loop, read, settings(), own)
+
+    def _shape_now(self) -> tuple[Any, list[Any]]:
+        leaves, tree = jax.tree.flatten((self.system, self.integrator))
+        return tree, [shape_and_dtype(x) for x in leaves]
 
     @property
     def is_native(self) -> bool:
@@ -158,9 +164,11 @@ class ReadyLoop:
         )
 
     def _trajectory(self, records: Records, identity: Fingerprint, **rest: Any) -> Trajectory:
+        parts = self.system, self.integrator
+        parts = kept(parts) if self._is_open else parts
         run = Trajectory.of_records(
             records,
-            Origin(self.system, self.integrator, NativeLoop.name),
+            Origin(*parts, NativeLoop.name),
             _identity=identity,
             **rest,
         )
@@ -180,6 +188,8 @@ class ReadyLoop:
 
     def _same(self, ready: _Ready) -> Content | None:
         """What functions do now, if nothing else has changed than parameters."""
+        if self._is_open and self._shape_now() != self._shape:
+            return None
         now = self._watch.content()
         if not now.complete or settings() != ready.settings or now.parts != ready.read.parts:
             return None

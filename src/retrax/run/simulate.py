@@ -22,6 +22,7 @@ from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
 from retrax.numerics.looks import looking
 from retrax.numerics.meant import explain_keywords
+from retrax.numerics.watch import is_open, kept
 from retrax.run.checks import require_commits, require_room, require_run, started, uses_traced
 from retrax.run.drive import Plant, begun, unwrapped
 from retrax.run.events import Lookout
@@ -118,6 +119,8 @@ def simulate(
         return simulate_traced(run, backend)
     if type(backend) is str:
         READY_LOOPS.keep(moving, method, backend)
+    if is_open((moving, method)):
+        run = Run(*kept((moving, method)), begin, None, plan)
     require_room(sum(leaf.nbytes for leaf in jax.tree.leaves(begin)), plan.steps, plan.save_every)
     return _simulate(
         run, None if checkpoint is None else require_path(checkpoint), progress, backend, watched

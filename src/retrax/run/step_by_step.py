@@ -36,6 +36,7 @@ from retrax.numerics.checks import (
 )
 from retrax.numerics.looks import looking
 from retrax.numerics.meant import explain_keywords
+from retrax.numerics.watch import kept
 from retrax.run.checks import require_count, require_run, started
 from retrax.run.failure import ending_of, explain
 from retrax.run.member_checks import require_ensemble
@@ -105,6 +106,7 @@ class Stepper:
                 "a Stepper steps numbers, but JAX is tracing these; simulate(..., control=Signal("
                 "t, u)) can be differentiated and batched."
             )
+        self.system, method = kept((self.system, method))
         self.integrator, self.h, self._keeps = method, as_float(h), require_flag("keep", keep)
         start = started(self.system, state)
         many = isinstance(start, State) and np.ndim(start.t) == 1

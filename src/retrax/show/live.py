@@ -17,11 +17,13 @@ from retrax.errors import BadInput
 from retrax.export.model import StepModel
 from retrax.export.wasm import Further, loader, state_place, wasm
 from retrax.groups.so3 import SO3
+from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.driven import Driven
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.placement import placed
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.mechanisms.system import MechanismSystem
 from retrax.show.curves import panels
 from retrax.show.live_tracks import COMPARED, random_states, touches, tracks
@@ -44,6 +46,12 @@ def live_data(run: Trajectory, draw: Draw | None = None) -> dict[str, Any]:
             "this run does not know its system any more, and a live page needs its step; make the "
             "page of a run that was not loaded from a file, or leave live=True out."
         )
+    return run.as_it_was(lambda: _data(run, system, integrator, draw))
+
+
+def _data(
+    run: Trajectory, system: AbstractGroupSystem, integrator: AbstractIntegrator, draw: Draw | None
+) -> dict[str, Any]:
     start = _state(run, 0)
     model = StepModel(system, integrator, start, float(run.h), "live")
     names, look = _looking(run, model)

@@ -252,7 +252,7 @@ class Trajectory(AbstractShown, AbstractReactions):
     def dense(self) -> DenseOutput:
         """What finds states between those that were saved."""
         if self._dense is None:
-            self._dense = DenseOutput(self)
+            self._dense = self.as_it_was(lambda: DenseOutput(self))
         return self._dense
 
     @property

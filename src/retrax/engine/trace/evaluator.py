@@ -30,6 +30,7 @@ from retrax.engine.trace.primitives import BY_JAX, CALLS, NO_RULE, RULES
 from retrax.engine.trace.scatters import Scatters
 from retrax.engine.trace.tables import Tables
 from retrax.errors import BadInput
+from retrax.numerics.bits import words_of
 from retrax.numerics.host.program import packed_keys, unpacked_keys
 from retrax.numerics.jax_hints import KEPT_AXIS
 from retrax.numerics.known import LEAKED
@@ -61,7 +62,7 @@ def _constant(x: Any, dtype: np.dtype | None = None) -> Operands | Opaque:
         if not is_key(x.dtype):
             return Opaque(x)
         with jax.ensure_compile_time_eval():
-            x = packed_keys(np.asarray(jax.random.key_data(x)))
+            x = packed_keys(words_of(x))
     if isinstance(x, Tracer):
         raise BadInput(LEAKED)
     x = np.asarray(x, dtype)

@@ -15,6 +15,8 @@ import numpy as np
 from jax.core import Tracer
 from jax.extend import core as jex
 
+from retrax.numerics.bits import words_of
+
 # What a rule makes of an equation: a function of its inputs that returns its output or outputs.
 Call = Callable[..., Any]
 Equation = jex.JaxprEqn
@@ -151,7 +153,7 @@ def host_array(x: Any) -> Any:
     if isinstance(x, Tracer):
         raise NoRule("a value that JAX is tracing")
     if isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.extended):
-        return packed_keys(np.asarray(jax.random.key_data(x)))
+        return packed_keys(words_of(x))
     return np.asarray(x)
 
 
