@@ -151,6 +151,17 @@ def lattice(n, side, spacing):
 
 
 @pytest.mark.campaign
+@pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
+def test_the_book_counts_balls_that_others_throw_together_within_a_step(restitution):
+    balls = rx.systems.Balls(
+        0.05, 1.0, friction=0.3, restitution=restitution, gravity=None, count=4
+    )
+    places = [[-0.11, 0, 0], [0, 0, 0], [0.10001, 0, 0], [0.20002, 0, 0]]
+    start = balls.state(places, velocity=[[2.0, 0, 0]] + 3 * [[0, 0, 0]])
+    run = simulate(balls, start, 1e-3, 30, 1)
+    assert np.max(np.abs(run.energy_book().difference)) < 1e-14  # measured: 2e-15
+
+
 def test_balls_that_fall_into_a_box_do_not_overlap():
     rng, n = np.random.default_rng(2), 27
     radius, mass = rng.uniform(0.08, 0.1, n), rng.uniform(1.0, 3.0, n)
