@@ -151,6 +151,35 @@ def lattice(n, side, spacing):
 
 
 @pytest.mark.campaign
+@pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
+def test_the_book_counts_balls_that_others_throw_together_within_a_step(restitution):
+    balls = rx.systems.Balls(
+        0.05, 1.0, friction=0.3, restitution=restitution, gravity=None, count=4
+    )
+    places = [[-0.11, 0, 0], [0, 0, 0], [0.10001, 0, 0], [0.20002, 0, 0]]
+    start = balls.state(places, velocity=[[2.0, 0, 0]] + 3 * [[0, 0, 0]])
+    run = simulate(balls, start, 1e-3, 30, 1)
+    assert np.max(np.abs(run.energy_book().difference)) < 1e-14  # measured: 2e-15
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(("friction", "goes"), [(0.0, 0.0), (0.05, 0.25), (0.3, 0.5)])
+def test_a_break_of_elastic_balls_gains_no_energy_and_goes_on(friction, goes):
+    """Fifteen balls, of which many are hit at once; as much comes back as gains none."""
+    r, m = 0.028, 0.17
+    rack = [
+        (0.6 + 1.003 * i * np.sqrt(3) * r, 1.003 * (2 * j - i) * r, r)
+        for i in range(5)
+        for j in range(i + 1)
+    ]
+    balls = rx.systems.Balls(r, m, count=16, friction=friction, restitution=1.0, against=[FLOOR])
+    start = balls.state([(0.0, 0.001, r), *rack], velocity=[(5.0, 0, 0)] + 15 * [(0, 0, 0)])
+    energy = simulate(balls, start, 2e-4, 2000, 1).energy()
+    energy = energy - 16 * m * G * r
+    assert np.max(np.diff(energy)) < 1e-12 * energy[0]  # measured: 2e-14
+    assert energy[-1] >= (1 - goes) * energy[0] * (1 - 1e-3)
+
+
 def test_balls_that_fall_into_a_box_do_not_overlap():
     rng, n = np.random.default_rng(2), 27
     radius, mass = rng.uniform(0.08, 0.1, n), rng.uniform(1.0, 3.0, n)

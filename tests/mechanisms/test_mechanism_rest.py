@@ -1,11 +1,17 @@
 """Mechanisms that dampers bring to rest, in space and on springs, in small units and large ones."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import retrax as rx
+from retrax.integrators.jointed import _closing_impulses
+from retrax.mechanisms import along
+from retrax.mechanisms.reactions import Reactions
+from retrax.numerics.roundoff import ACCEPT
 
 
 def hub_and_panels(d=3, panels=1, metre=1.0, kilogram=1.0, damping=2.0):
@@ -81,6 +87,40 @@ def test_a_satellite_with_panels_and_wheels_comes_to_rest(order):
     state = system.assemble(joints={"hinge -1.0": 0.2, "hinge 1.0": -0.1})
     run = rx.simulate(system, ORDERS[order], state, h=0.02, steps=20_000, save_every=10_000)
     assert np.max(np.abs(run.momentum[-1])) < 2e-13  # measured: 1.8e-14
+
+
+@pytest.mark.parametrize("metre", [1e-3, 1e-6])
+def test_impulses_that_cancel_are_no_more_accurate_than_they_are(metre, monkeypatch):
+    """A slider on a hinge, as joints find it where bodies travel and hardly turn."""
+    mechanism, turn = rx.Mechanism(gravity=(0.0, 0.0, 0.0)), metre**2
+
+    def at(*x):
+        return metre * np.array(x)
+
+    hub = mechanism.body("hub", 1.0, [0.13 * turn, 0.14 * turn, 0.18 * turn], at(0.0, 0.0, 0.0))
+    body = mechanism.body("body", 1.4, [0.08 * turn, 0.12 * turn, 0.1 * turn], at(0.4, 0.3, -1.6))
+    mechanism.join(
+        rx.Revolute("ground", hub, at(-0.2, 0.2, 0.0), (1.4, -0.8, -0.3)),
+        rx.Prismatic(hub, body, axis=(-0.1, 1.5, -0.5)),
+    )
+    system = mechanism.system()
+    monkeypatch.setattr(along, "_FEW", 1)
+    end, band = jax.tree.map(jnp.asarray, system.assemble()), along.band_of(system)
+    assert band is not None
+    bodies = along.Along(system, band)
+    closing = partial(_closing_impulses, rx.Cayley(), system)
+
+    @jax.jit
+    def left(mu):
+        few = closing(rx.State(end.g, mu, end.t), 0.01, jnp.abs(mu))[1]
+        each = bodies.bodies(mu)
+        nothing = jnp.zeros((len(band.order), band.rows))
+        long = Reactions(bodies, bodies.places(end.g)).stopping(each, nothing, jnp.abs(each)).left
+        return jnp.maximum(few, long)
+
+    size = np.tile([1e-6 * metre] * 3 + [1.0] * 3, 2)
+    found = [left(size * x) for x in np.random.default_rng(1).normal(size=(20, 12))]
+    assert max(found) < ACCEPT / 20  # measured: 2e-16
 
 
 JOINTS = {

@@ -190,6 +190,11 @@ class StepEquations:
         ]
         return sum(parts, jnp.zeros(()))
 
+    def reach(self, felt: list[Vector]) -> Vector:
+        r"""Return the size of the terms of $W^T\lambda$ for each impulse, weighed by body."""
+        sums = [[jnp.abs(block) @ felt[i] for i, block in rows.items()] for rows in self.rows]
+        return jnp.concatenate([sum(some[1:], some[0]) for some in sums])
+
     def residuals(self, xi: Vector, lam: Vector) -> Residuals:
         """Return what is left of equations (1) to (4) of `Rattle`."""
         places, each = self.drifted(xi), self.by_body(xi)

@@ -174,15 +174,18 @@ def _closing_impulses(
     there = StepEquations(tau, system, end, h)
     through, factors = there.closing_matrix()
     terms, each = jnp.asarray(SMALLEST), there.by_body(sizes)
+    felt = [jnp.zeros_like(size) for size in each]
     for rows in through:
         for i, block in rows.items():
-            terms = terms + jnp.sum(jnp.abs(block) @ each[i])
+            felt[i] = felt[i] + jnp.sum(jnp.abs(block), axis=0)
+    terms = sum((weight @ size for weight, size in zip(felt, each, strict=True)), terms)
+    reach = there.reach(felt)
 
     def improve(at: tuple[Vector, list[Vector]]) -> tuple[tuple[Vector, list[Vector]], Sizes]:
         lam = at[0] - jnp.concatenate(factors.solve(at[1]))
         speeds = there.opening(through, lam)
         left = sum((jnp.sum(jnp.abs(r)) for r in speeds), jnp.zeros(()))
-        return (lam, speeds), (left, terms)
+        return (lam, speeds), (left, terms + reach @ jnp.abs(lam))
 
     none, unknown = jnp.zeros(sum(there.counts)), (jnp.asarray(jnp.inf), jnp.zeros(()))
     begin = none, there.opening(through, none)

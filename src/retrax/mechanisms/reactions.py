@@ -81,13 +81,15 @@ def _impulses(
     """Solve (1) to round-off, from nothing; also return what is left, relative to its terms."""
     along = Along(system, joints)
     factors = along.factored(rows, rows, soft, symmetric=True)
-    sizes = along.across(tuple(map(jnp.abs, rows)), along.freed(jnp.abs(soft), terms))
-    total = SMALLEST + jnp.sum(sizes) + jnp.sum(jnp.abs(more))
+    each, through = (tuple(map(jnp.abs, some)) for some in (by_body, rows))
+    felt = along.freed(jnp.abs(soft), along.pushes(each, jnp.ones_like(more)))
+    total = SMALLEST + jnp.sum(felt * terms) + jnp.sum(jnp.abs(more))
+    reach = along.across(through, felt)
 
     def improve(at: tuple[Impulses, Impulses]) -> tuple[tuple[Impulses, Impulses], Sizes]:
         lam = at[0] - banded.solve(factors, at[1])
         speeds = _opening(along, lam, soft, rows, by_body, mu, more)
-        return (lam, speeds), (jnp.sum(jnp.abs(speeds)), total)
+        return (lam, speeds), (jnp.sum(jnp.abs(speeds)), total + jnp.sum(reach * jnp.abs(lam)))
 
     begin = jnp.zeros_like(more), along.across(rows, along.freed(soft, mu)) + more
     unknown = jnp.asarray(jnp.inf), total

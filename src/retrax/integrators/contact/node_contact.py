@@ -45,7 +45,8 @@ class NodeContact(AbstractIntegrator):
     at one point, and so keep momentum and angular momentum to round-off.
 
     Two balls are the same pair in every step, and (2) is all of the law of `NonsmoothRattle`: what
-    meets in a step rubs at its end, with $|q'| \le f(p + p')$, and what slips fast goes on. Gaps of
+    meets in a step rubs at its end, with $|q'| \le f(p + p')$, what slips fast goes on, and of what
+    should come back at an impact that part does which adds no energy. Gaps of
     rods are those between points: of the points that would be closest at the end of the step with
     the velocities of its start. Where it turns out that others come closer and overlap, these take
     their place, or join them. The impulses of (2) act at the points that are closest at the start,

@@ -128,7 +128,9 @@ def recorded(
     friction = system.contact.friction
     least = _SMALL * (size + fast)
     moves = (jnp.sqrt(dot(slip, slip)) > least) | (friction == 0)
-    lands = start.u[:, 0] < -least
+    # Others may have brought two together within the step, and thrown them apart.
+    extent = jnp.max(jnp.abs(before.g[1])) + system.contact.extent
+    lands = (start.u[:, 0] < -least) | (end.u[:, 0] > least) | (start.gap > _SMALL * extent)
     rubs = moves | lands | (jnp.hypot(start.u[:, 1], start.u[:, 2]) > least)
     one, other = spots.sides
     return NodeRecord(

@@ -1,8 +1,11 @@
 """The step of nodes that fly and touch; numbers of equations are those of `NodeContact`."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Bool, Float, PyTree
 
 from retrax.contact.capsules import Numbers, Points, dot
@@ -11,7 +14,7 @@ from retrax.contact.rows import FAR, Places, Rows, frames, impulses, speeds
 from retrax.integrators.base import StepInfo, worse
 from retrax.integrators.contact.contact_law import Law, Response, Seen, blocks
 from retrax.integrators.contact.gauss_seidel import Solved, solve
-from retrax.integrators.contact.impacts import approach, goes_on
+from retrax.integrators.contact.impacts import Bounced, approach, goes_on, narrowed, unbracketed
 from retrax.integrators.contact.last_touch import LastTouch, fastest
 from retrax.integrators.contact.neighbours import far_gone, spots_of
 from retrax.integrators.contact.node_record import Ended
@@ -37,6 +40,8 @@ _LOCKED = 1e-5
 _OVER_RODS, _OVER_BALLS, _MANY = 1.8, 1.4, 200
 # What would go in a step no further than this does not bounce.
 _SOFT = 1e-12
+# What impacts may add to the energy, relative to the terms of their work: rounding.
+_GAINED = 1e-13
 # The slip of what goes on slipping counts as so much faster in (2), so that friction is against it.
 _FIRM = 1e3
 
@@ -159,29 +164,43 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
     alone = mu0 + free
     bounce = _bounce(system, spots, places, here, alone, g1, mu, start, first, last, h, extent)
 
-    def rebound(z: Points, last: Rows) -> tuple[Seen, Points]:
-        xi = then.velocity(g1, mu + _given(system, g1[0], last, z))
-        turned, moved = _in_space(system, g1[0], xi)
-        u = speeds(last, moved, turned)
-        along = jnp.where(closed, u[:, 0] + bounce, FAR)
-        seen = jnp.concatenate([along[:, None], u[:, 1:]], axis=1)
-        return Seen(seen, last.frame[:, 0], last.weights), u
-
     guess = jnp.where(closed[:, None], jnp.einsum("mij,mj->mi", last.frame, memory.last * h), 0.0)
     speed = speed + fastest(ends.flown.v)
     none = jnp.zeros_like(ends.gap)
     met = jnp.where(start.touched, 0.0, first.z[:, 0]) if spots.lasting else none
-    second = solve(
-        rebound,
-        guess,
-        last,
-        _response(system, g1[0]),
-        Law(jnp.broadcast_to(contact.friction, none.shape), met, none, none),
-        _AIM * speed,
-        (_ACCEPT * (speed + size if spots.lasting else speed), _ACCEPT * (speed + size)),
-        over,
-        _LOCKED * speed if spots.lasting else None,
-    )
+
+    def parted(part: Scalar, guess: Points) -> Solved:
+        def rebound(z: Points, last: Rows) -> tuple[Seen, Points]:
+            xi = then.velocity(g1, mu + _given(system, g1[0], last, z))
+            turned, moved = _in_space(system, g1[0], xi)
+            u = speeds(last, moved, turned)
+            along = jnp.where(closed, u[:, 0] + part * bounce, FAR)
+            seen = jnp.concatenate([along[:, None], u[:, 1:]], axis=1)
+            return Seen(seen, last.frame[:, 0], last.weights), u
+
+        return solve(
+            rebound,
+            guess,
+            last,
+            _response(system, g1[0]),
+            Law(jnp.broadcast_to(contact.friction, none.shape), met, none, none),
+            _AIM * speed,
+            (_ACCEPT * (speed + size if spots.lasting else speed), _ACCEPT * (speed + size)),
+            over,
+            _LOCKED * speed if spots.lasting else None,
+        )
+
+    def impact(part: Scalar, z: Points) -> tuple[Bounced, Scalar]:
+        J, K = _given(system, turned0, first.rows, first.z), _given(system, g1[0], last, z)
+        begins, departs = (now.velocity(g0, mu0 + x) for x in (jnp.zeros_like(J), J))
+        arrives, goes = (then.velocity(g1, mu + x) for x in (jnp.zeros_like(K), K))
+        gain = (J @ (begins + departs) + K @ (arrives + goes)) / 2
+        sizes = jnp.abs(J) @ (jnp.abs(begins) + jnp.abs(departs))
+        sizes = sizes + jnp.abs(K) @ (jnp.abs(arrives) + jnp.abs(goes))
+        return Bounced(part, gain, goes, K), _GAINED * sizes
+
+    one = jnp.ones(())
+    second = _lossy(parted, impact, guess, mu, bounce) if spots.lasting else parted(one, guess)
     mu1 = mu + _given(system, g1[0], last, second.z)  # (3)
     info, faults = _went(system, memory, g1, h, ends.flown, first, second, extent, speed)
     hand_on = LastTouch(
@@ -192,6 +211,28 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         spots.where(last.near),
     )
     return State(g1, mu1, t1), info, hand_on, faults
+
+
+def _lossy(
+    parted: Callable[[Scalar, Points], Solved],
+    impact: Callable[[Scalar, Points], tuple[Bounced, Scalar]],
+    guess: Points,
+    mu: Coordinates,
+    bounce: Numbers,
+) -> Solved:
+    """Return an impact of which so much bounces that it adds no energy."""
+    one = jnp.ones(())
+    shape = jax.eval_shape(parted, one, guess)
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape)
+    begun = one, nothing._replace(z=guess), unbracketed(mu), jnp.asarray(False)
+
+    def tried(at: tuple) -> tuple:
+        part, found, past, _ = at
+        found = parted(part, found.z)
+        verdict = narrowed(past, *impact(part, found.z))
+        return verdict.choice[0], found, verdict.past, verdict.good | ~jnp.any(bounce < 0)
+
+    return lax.while_loop(lambda at: ~at[-1], tried, begun)[1]
 
 
 def _hurried(spots: AbstractSpots) -> float | None:
