@@ -26,6 +26,7 @@ from retrax.numerics.checks import (
     require_whole,
 )
 from retrax.numerics.evaluate import evaluated
+from retrax.numerics.known import require_each
 from retrax.numerics.meant import explain_keywords
 from retrax.numerics.newton import NewtonStatus
 from retrax.systems.rods.acting import Drag
@@ -105,14 +106,9 @@ class Balls(AbstractNodes):
         skin: ArrayLike | None = None,
         capacity: int | None = None,
     ):
-        given = {
-            "radius": radius,
-            "mass": mass,
-            "inertia": inertia,
-            "drag": drag,
-            "spin_drag": spin_drag,
-        }
-        numbers = {k: float64(k, x) for k, x in given.items() if x is not None}
+        more = {"inertia": inertia, "drag": drag, "spin_drag": spin_drag}
+        given = {"radius": radius, "mass": mass} | {k: x for k, x in more.items() if x is not None}
+        numbers = {k: float64(k, x) for k, x in given.items()}
         self.count = n = _counted(numbers, count)
         each = {k: evaluated(_each, x, np.zeros(n)) for k, x in numbers.items()}
         for name in ("radius", "mass", "inertia"):
@@ -123,7 +119,8 @@ class Balls(AbstractNodes):
             _inertia, each["radius"], each["mass"], each.get("inertia")
         )
         self.gravity = None if gravity is None else finite64("gravity", gravity, (3,))
-        if self.gravity is not None and not is_traced(self.gravity) and not np.any(self.gravity):
+        known = self.gravity is not None and not is_traced(self.gravity)
+        if known and not np.any(np.asarray(self.gravity)):  # in jit JAX would trace the answer
             self.gravity = None
         rates = [
             None if name not in each else evaluated(rate, _drag(name, each[name]), self.inertia)
@@ -279,8 +276,11 @@ def _inertia(
 
 
 def _drag(name: str, value: Float[Array, " n"]) -> Float[Array, " n"]:
-    if not np.all(np.asarray(value) >= 0):
-        raise BadInput(f"{name} = {np.asarray(value).tolist()} must not be negative.")
+    def check(x: np.ndarray) -> None:
+        if not np.all(x >= 0):
+            raise BadInput(f"{name} = {x.tolist()} must not be negative.")
+
+    require_each(check, value)
     return value
 
 
