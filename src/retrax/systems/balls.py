@@ -32,6 +32,7 @@ from retrax.numerics.newton import NewtonStatus
 from retrax.systems.rods.acting import Drag
 from retrax.systems.rods.nodes import AbstractNodes, Flight, Placement
 
+_OF_CONTACT = ("friction", "restitution", "skin", "against", "capacity")
 # A subclass must not redefine these: steps are made for balls.
 FIXED = (
     "constraint", "contact", "differential", "drift", "flight", "group", "hamiltonian_energy",
@@ -130,6 +131,23 @@ class Balls(AbstractNodes):
         self.contact = BallContact(
             self.radius, friction, restitution, against=against, skin=skin, capacity=capacity
         )
+
+    @staticmethod
+    def _arguments(fields: dict[str, Any]) -> dict[str, Any]:
+        """Return what made it, from its parts in a file."""
+        contact, rows = fields["contact"], np.asarray(fields["inertia"]).reshape(-1, 6)
+        drag = fields["drag"]
+        lost = {} if drag is None else {"drag": (drag.rates, 3), "spin_drag": (drag.spin_rates, 0)}
+        return {
+            "mass": rows[:, 3],
+            "inertia": rows[:, 0],
+            **{name: fields[name] for name in ("radius", "gravity", "count")},
+            **{name: getattr(contact, name) for name in _OF_CONTACT},
+            **{
+                name: None if rates is None else np.asarray(rates)[:, 0] * rows[:, k]
+                for name, (rates, k) in lost.items()
+            },
+        }
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
