@@ -9,11 +9,19 @@ import numpy as np
 import pytest
 
 import retrax as rx
+from retrax.numerics.reuse import Jitted
 
 BODY = rx.systems.FreeRigidBody([1.0, 2.0, 2.5])
 START = BODY.state(np.eye(3), velocity=[0.3, 0.1, 0.9])
 VERLET = rx.LieVerlet()
 RUN = rx.simulate(BODY, VERLET, START, h=0.01, steps=20)
+
+
+MEASURED = rx.Measurements(RUN.t, np.asarray(RUN.g), of="attitude", noise=0.01)
+
+
+def pendulum(p):
+    return rx.MechanicalSystem(rx.SO3(), jnp.stack([jnp.ones(()), p["J"], p["J"]]))
 
 
 def mechanism():
@@ -75,6 +83,26 @@ CALLS = {
         lambda: rx.sweep(BODY, VERLET, states=START, h=[0.1, "a"], steps=2, store="x.zarr"),
         "h = [0.1, 'a'] must be an array of real numbers",
     ),
+    "nodes and other coefficients": (
+        lambda: rx.Collocation(rx.Nodes("mine", (0.5,), ((1.0,),), (1.0,), 2, True)),
+        "are not those of its nodes",
+    ),
+    "embedded weights of nothing": (
+        lambda: rx.RKMK(rx.Tableau("mine", 2, ((), (1.0,)), (0.5, 0.5), embedded=(1, 2, 3))),
+        "add up to 1, but this is 6",
+    ),
+    "a start of no arguments": (
+        lambda: rx.fit(pendulum, MEASURED, {"J": 2.0}, state=lambda: START),
+        "state(system) cannot be made",
+    ),
+    "a parameter taken for a number": (
+        lambda: rx.fit(lambda p: pendulum({"J": float(p["J"])}), MEASURED, {"J": 2.0}),
+        "leave float() out",
+    ),
+    "smoothing without end": (
+        lambda: rx.smooth(BODY, MEASURED, 0.1, h=1e-9),
+        "steps through the measurements",
+    ),
     "exponents while tracing": (
         lambda: traced(lambda h: rx.analysis.lyapunov(BODY, VERLET, START, h=h, steps=40)),
         "JAX is tracing",
@@ -128,3 +156,12 @@ def test_balls_are_made_while_jax_traces(which):
 
 def test_weights_are_made_while_jax_traces():
     assert traced(lambda x: rx.MinimumEffort(x).weights).shape == ()
+
+
+def test_an_interruption_stays_one_inside_of_a_program():
+    def stopped(x):
+        raise KeyboardInterrupt
+
+    call = Jitted(lambda x: jax.pure_callback(stopped, jax.ShapeDtypeStruct((), jnp.float64), x))
+    with pytest.raises(KeyboardInterrupt):
+        call(jnp.asarray(1.0))
