@@ -18,7 +18,7 @@ _EXPORT = re.compile(r"^ *from (retrax[\w.]*) import (\w+) as \2$", re.MULTILINE
 # What a user calls on an object: checked there, as at a constructor.
 _METHODS = {
     "__init__", "__call__", "state", "step", "reset", "at", "along", "plot", "report", "animate",
-    "movie", "sound",
+    "movie", "sound", "energy", "invariants", "velocity_at", "with_force",
 }  # fmt: skip
 
 
@@ -37,7 +37,12 @@ _SHOWING = {
     ("retrax.show.sound", "write_sound"),
     ("retrax.show.sound", "_values"),
 }
-DOORS = _exports() | _SHOWING
+# What is asked of every system.
+_ASKED = {
+    ("retrax.mechanics.system", "AbstractGroupSystem"),
+    ("retrax.mechanics.flow", "AbstractSpaceFlow"),
+}
+DOORS = _exports() | _SHOWING | _ASKED
 
 
 def check(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:

@@ -135,6 +135,14 @@ def require_folder(path: Path) -> None:
         raise BadInput(f"path = {str(path)!r}: the folder {str(path.parent)!r} does not exist.")
 
 
+def require_readable(path: Path) -> Path:
+    """Reject what is there and is no regular file: a pipe never ends, nor does a device."""
+    if path.exists() and not path.is_file():
+        kind = _KINDS.get(stat.S_IFMT(path.stat().st_mode), "not a regular file")
+        raise BadInput(f"path = {str(path)!r} is {kind}: retrax reads regular files only.")
+    return path
+
+
 def require_place(path: Path) -> Path:
     """Return where a file given as `path` goes; reject a bad place before any work.
 

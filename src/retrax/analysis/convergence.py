@@ -15,7 +15,7 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import require_number, require_whole
+from retrax.numerics.checks import require_number, require_untraced, require_whole
 from retrax.numerics.evaluate import Evaluated
 from retrax.run.checks import require_run, started
 from retrax.run.simulate import simulate
@@ -74,6 +74,7 @@ def convergence(
     **Raises:** `CheckFailed` if a difference is so small that it shows rounding errors: choose a
     larger `h` or fewer halvings. `StepFailed` if a run fails.
     """
+    require_untraced("convergence", system, integrator, state, h)
     integrator = as_integrator(integrator)
     require_run(system, integrator, started(system, state), h, 1, 1)
     h, time = float(h), require_number("time", time, "> 0", "s")

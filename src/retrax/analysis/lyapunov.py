@@ -23,7 +23,7 @@ from retrax.mechanics.placement import changes_across
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
-from retrax.numerics.checks import host_float64, require_finite, require_whole
+from retrax.numerics.checks import host_float64, require_finite, require_untraced, require_whole
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.jax_hints import compiled_once
@@ -115,6 +115,7 @@ def lyapunov(
 
     References: [BenettinGalganiGiorgilliStrelcyn1980].
     """
+    require_untraced("lyapunov", system, integrator, state, h)
     state = started(system, state)
     integrator = as_integrator(integrator)
     require_run(system, integrator, state, h, steps, 1)

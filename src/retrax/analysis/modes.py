@@ -10,7 +10,7 @@ from retrax.analysis.steady_motion import steady_motion
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import require_flag, require_instance
+from retrax.numerics.checks import require_flag, require_instance, require_untraced
 from retrax.spaces.group_itself import GroupItself
 
 # A state is steady if what is left of the motion is at most this, or this share of it.
@@ -87,6 +87,7 @@ def modes(system: AbstractGroupSystem, state: State, *, drop_symmetries: bool = 
     if not system.has_momentum or not isinstance(system.configuration_space, GroupItself):
         raise BadInput(f"modes: the {system.name} has no momenta on a group to linearise.")
     require_instance("state", state, State, "a state; make one with system.state(...)")
+    require_untraced("modes", system, state)
     system.check_state(state)
     system.require_admissible(state)
     here = linearise(system, state)

@@ -11,6 +11,7 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import require_untraced
 from retrax.numerics.evaluate import Evaluated
 from retrax.run.checks import require_run, started
 
@@ -30,6 +31,7 @@ def reversibility(
 
     **Raises:** `StepFailed` if a step, forward or back, fails.
     """
+    require_untraced("reversibility", system, integrator, state, h)
     state = started(system, state)
     integrator = as_integrator(integrator)
     require_run(system, integrator, state, h, steps, 1)

@@ -14,6 +14,7 @@ from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.placement import changes_across
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import require_untraced
 from retrax.numerics.evaluate import Evaluated
 from retrax.numerics.small_matrices import null_space
 from retrax.run.checks import require_run
@@ -46,6 +47,7 @@ def symplecticity(
     Under a constraint on positions both forms are restricted to the changes that it admits, those
     of $T^*\{\varphi = 0\}$. Round-off for a symplectic method, the local error for any other.
     """
+    require_untraced("symplecticity", system, integrator, state, h)
     integrator = as_integrator(integrator)
     require_run(system, integrator, state, h, 1, 1)
     difference, across = map(np.asarray, _difference(system, integrator, state, float(h)))

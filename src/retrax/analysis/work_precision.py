@@ -14,7 +14,7 @@ from retrax.integrators.catalogue import as_integrator
 from retrax.integrators.collocation import Collocation
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import require_number, require_whole, shown
+from retrax.numerics.checks import require_instance, require_number, require_whole, shown
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.nodes import gauss
 from retrax.run.checks import require_parts
@@ -65,7 +65,9 @@ def work_precision(
     """
     import xarray as xr
 
-    starts = {"": systems} if isinstance(systems, tuple) else dict(systems)
+    what = "a pair (system, state), or several such by name"
+    given = {"": systems} if isinstance(systems, tuple) else systems
+    starts = require_instance("systems", given, Mapping, what)
     named = _named(methods)
     if not isinstance(h, Sequence | np.ndarray):
         raise BadInput(f"h = {shown(h)} must be a list of step sizes.")

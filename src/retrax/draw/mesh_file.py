@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from retrax.errors import BadInput
+from retrax.files import require_readable
 from retrax.numerics.checks import reason
 
 _SMALLEST, _LARGEST = 1e-30, 1e30
@@ -23,10 +24,10 @@ def read_mesh(path: Path) -> Surface:
     """
     readers = {".stl": _stl, ".obj": _obj}
     try:
-        corners, triangles = readers.get(path.suffix.lower(), _other)(path)
+        corners, triangles = readers.get(path.suffix.lower(), _other)(require_readable(path))
     except OSError as cause:
         raise BadInput(f"the mesh {str(path)!r} cannot be read: {reason(cause)}.") from cause
-    except (ValueError, IndexError) as cause:
+    except (ValueError, IndexError, OverflowError) as cause:
         raise BadInput(f"the mesh {str(path)!r} is damaged: {reason(cause)}.") from cause
     if not len(triangles) or np.min(triangles) < 0 or np.max(triangles) >= len(corners):
         raise BadInput(f"the mesh {str(path)!r} has no triangles, or some without corners.")

@@ -98,7 +98,7 @@ def _from_quaternions(values: np.ndarray, order: str | None) -> Attitudes:
     if not abs(lengths[worst] - 1) <= _ALLOWED:
         raise BadInput(
             f"row {worst} of values has length {lengths[worst]:.4g}, but the quaternion of a "
-            "rotation has length 1: are these four columns a quaternion?"
+            "rotation has length 1: these four columns are none."
         )
     q = q / lengths[:, None]
     flips = int(np.sum(np.einsum("ki,ki->k", q[1:], q[:-1]) < 0))

@@ -32,14 +32,14 @@ from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.sampled import Sampled
 from retrax.mechanics.signal import Signal
-from retrax.mechanics.state import State
+from retrax.mechanics.state import State, as_state
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
+    reason,
     require_choice,
     require_flag,
     require_number,
     require_whole,
-    shown,
 )
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.meant import explain_keywords
@@ -299,10 +299,15 @@ def _given_state(state: object, system: AbstractGroupSystem, free: bool) -> Stat
         if not free:
             raise BadInput("free_state=False needs the state: give state=...")
         return None
-    made = state(system) if callable(state) and not isinstance(state, State) else state
-    if not isinstance(made, State):
-        raise BadInput(f"state = {shown(made)} is not a State, as system.state(g, ...) makes it.")
-    return made
+    made = state
+    if callable(state) and not isinstance(state, State):
+        try:
+            made = state(system)
+        except BadInput:
+            raise
+        except Exception as cause:
+            raise BadInput(f"state(system) cannot be made: {reason(cause)}.") from cause
+    return as_state(made)
 
 
 def _require_recorded(control: object) -> None:

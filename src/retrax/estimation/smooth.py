@@ -21,7 +21,7 @@ from retrax.integrators.base import AbstractIntegrator, require_fit
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import host_float64, require_number, require_whole, shown
+from retrax.numerics.checks import MOST_NODES, host_float64, require_number, require_whole, shown
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.meant import explain_keywords
 from retrax.numerics.reuse import Jitted
@@ -95,6 +95,11 @@ def smooth(
     found = grid(float(begin.t), times, longest)
     if min(float(t[0]) for t in times) < float(begin.t):
         raise BadInput(f"the state is that at t = {float(begin.t):g} s, after measurements begin.")
+    if found.steps > MOST_NODES:
+        raise BadInput(
+            f"h = {longest:g} s takes {found.steps} steps through the measurements, and a state "
+            f"of each is kept: at most {MOST_NODES} are."
+        )
     watches = tuple(
         _Watch(sensor, rows * found.save_every, rest, bool(np.any(rest > 0)))
         for sensor, rows, rest in zip(attached, found.rows, found.rest, strict=True)

@@ -130,6 +130,9 @@ def _columns(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
             )
         names.append(match[1].lower())
         units[match[1].lower()] = (match[2] or "").lower()
+    if len(set(names)) < len(names):
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        raise BadInput(f"{str(path)!r} has two columns {twice!r}.")
     table = np.empty((len(rows), len(names)))
     for k, row in enumerate(rows):
         if len(row) != len(names):

@@ -87,7 +87,7 @@ class Unknowns(Frozen):
 
     def plant(self, point: Point) -> Plant:
         """Return what the parameters make: a system, with inputs or without."""
-        return self.system_of(self.nesting.nested(point.p))
+        return made_plant(self.system_of, self.nesting.nested(point.p))
 
     def made(self, point: Point) -> tuple[Plant, State]:
         """Return what moves, and the state at the start."""

@@ -27,9 +27,9 @@ from retrax.integrators.driven import Driven
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import AbstractControl, Held
 from retrax.mechanics.holonomic import AbstractHolonomic
-from retrax.mechanics.state import State
+from retrax.mechanics.state import State, as_state
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import as_float, shown
+from retrax.numerics.checks import as_float, host_finite64, require_untraced, shown
 from retrax.numerics.reuse import Signature, reading
 
 # Longer programs take compilers minutes.
@@ -103,6 +103,7 @@ class StepModel:
         name: str,
         control: AbstractControl | None = None,
     ):
+        require_untraced("export", system, integrator, state, h, control)
         plant = system if isinstance(system, Actuated) else None
         if plant is None and control is not None:
             raise BadInput(f"control = {control!r} drives a plant: give rx.Actuated(system, ...).")
@@ -214,9 +215,9 @@ def _resting(system: AbstractGroupSystem) -> State:
 
 
 def _started(system: AbstractGroupSystem, state: object) -> State:
-    start = system.as_state(state)
-    if not isinstance(start, State):
-        raise BadInput(f"state = {state!r} is not a state; make one with system.state(...).")
+    start = as_state(system.as_state(state))
+    system.configuration_space.check("state.g", start.g)
+    host_finite64("state.momentum", start.momentum, (system.group.dim,))
     return start
 
 

@@ -1,8 +1,9 @@
-"""What is handed to the methods of a group, looked at where no program is being traced."""
+"""What is handed to groups, retractions and spaces, looked at where no program is traced."""
 
 import inspect
 from collections.abc import Callable, Iterator
 from functools import wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -18,6 +19,7 @@ from retrax.numerics.checks import (
     is_traced,
     require_finite,
     require_float64,
+    require_instance,
     shown,
 )
 from retrax.numerics.platform import require_platform
@@ -25,9 +27,10 @@ from retrax.numerics.platform import require_platform
 if TYPE_CHECKING:
     from retrax.groups.base import AbstractLieGroup
 
+_BASE = "retrax.groups.base"
 # All groups give their arguments these names: coordinates, elements and tangents to them, algebra.
-_VECTORS = {"xi", "eta", "mu"}
-_KNOWN = _VECTORS | {"g", "k", "delta", "a", "x", "key"}
+_VECTORS = {"xi", "eta", "mu", "u"}
+_KNOWN = _VECTORS | {"g", "k", "delta", "a", "x", "key", "group", "y", "v"}
 # Methods whose elements have to lie on the group.
 _ON_THE_GROUP = {"compose", "inverse", "log", "cay_inv", "Ad", "coAd"}
 
@@ -39,15 +42,15 @@ def element(name: str, value: PyTree, like: PyTree[jax.ShapeDtypeStruct]) -> PyT
     return value if isinstance(like, tuple) else float64(name, value)
 
 
-def look_at_arguments(group: type) -> None:
+def look_at_arguments(kind: type) -> None:
     """Make the public methods that a class defines reject what is none of their arguments."""
-    for name, method in list(vars(group).items()):
-        if inspect.isfunction(method) and not name.startswith("_"):
+    for name, method in list(vars(kind).items()):
+        if inspect.isfunction(method) and (not name.startswith("_") or name == "__call__"):
             parameters = list(inspect.signature(method).parameters.values())[1:]
             if name == "check_membership":
-                setattr(group, name, _after_layout(method))
+                setattr(kind, name, _after_layout(method))
             elif name == "identity" or (parameters and {p.name for p in parameters} <= _KNOWN):
-                setattr(group, name, _looking(method, parameters))
+                setattr(kind, name, _looking(method, parameters))
 
 
 def _looking(method: Callable[..., Any], parameters: list[inspect.Parameter]) -> Callable[..., Any]:
@@ -55,7 +58,7 @@ def _looking(method: Callable[..., Any], parameters: list[inspect.Parameter]) ->
     optional = {parameter.name for parameter in parameters if parameter.default is None}
 
     @wraps(method)
-    def call(self: "AbstractLieGroup", *args: Any, **kwargs: Any) -> Any:
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = dict(zip(names, args, strict=False)) | kwargs
         fits = len(given) == len(args) + len(kwargs) and given.keys() <= set(names)
         if not fits or any(is_traced(x) for x in given.values() if not isinstance(x, Iterator)):
@@ -63,7 +66,7 @@ def _looking(method: Callable[..., Any], parameters: list[inspect.Parameter]) ->
         require_platform()
         absent = {name for name in optional & given.keys() if given[name] is None}
         looked = {
-            name: None if name in absent else _argument(self, method.__name__, name, value)
+            name: None if name in absent else _argument(self, given, method.__name__, name)
             for name, value in given.items()
         }
         result = method(self, **looked)
@@ -73,15 +76,13 @@ def _looking(method: Callable[..., Any], parameters: list[inspect.Parameter]) ->
     return call
 
 
-def _require_numbers(
-    group: "AbstractLieGroup", method: str, given: dict[str, PyTree], result: PyTree
-) -> None:
+def _require_numbers(owner: object, method: str, given: dict[str, PyTree], result: PyTree) -> None:
     """Reject arguments, finite themselves, from which a method makes what is not finite."""
     numbers = (x for x in jax.tree.leaves(result) if isinstance(x, jax.Array))
     if not all(is_traced(x) or np.isfinite(np.asarray(x)).all() for x in numbers):
         shown_all = ", ".join(f"{name} = {shown(value)}" for name, value in given.items())
         raise BadInput(
-            f"{group!r}.{method} is not finite for {shown_all}: numbers of this size overflow, "
+            f"{owner!r}.{method} is not finite for {shown_all}: numbers of this size overflow, "
             "or the map is singular there."
         )
 
@@ -102,19 +103,34 @@ def _after_layout(method: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def _argument(group: "AbstractLieGroup", method: str, name: str, value: object) -> PyTree:
+def _argument(owner: Any, given: dict[str, object], method: str, name: str) -> PyTree:
     """Return one argument as the method takes it; the sentence about another names the method."""
     try:
-        return _taken(group, method, name, value)
+        return _taken(owner, given, method, name)
     except BadInput as wrong:
-        raise BadInput(f"{group!r}.{method}: {wrong}") from wrong
+        raise BadInput(f"{owner!r}.{method}: {wrong}") from wrong
 
 
-def _taken(group: "AbstractLieGroup", method: str, name: str, value: object) -> PyTree:
-    if name in _VECTORS:
-        return finite64(name, value, (group.dim,))
+def _taken(owner: Any, given: dict[str, object], method: str, name: str) -> PyTree:
+    value = given[name]
+    Group: Any = import_module(_BASE).AbstractLieGroup
+    if name == "group":
+        given_group: Any = require_instance(name, value, Group, "a Lie group, such as SO3()")
+        if method != "check":
+            owner.check(given_group)
+        return given_group
     if name == "key":
         return _key(name, value)
+    if name in ("y", "v"):
+        like = owner.layout()
+        made = element(name, value, like)
+        require_layout(name, made, like, f"laid out as points of {owner.name} are")
+        return made
+    group: Any = (
+        owner if isinstance(owner, Group) else given.get("group", getattr(owner, "group", None))
+    )
+    if name in _VECTORS:
+        return finite64(name, value, (group.dim,))
     if name == "x":
         like = jax.eval_shape(group.hat, jax.ShapeDtypeStruct((group.dim,), jnp.float64))
         made = element(name, value, like)

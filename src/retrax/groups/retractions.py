@@ -2,13 +2,14 @@
 
 import abc
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
 from retrax.errors import BadInput
+from retrax.groups.arguments import look_at_arguments
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.numerics.frozen import Frozen
 
@@ -37,6 +38,11 @@ class AbstractRetraction(Frozen):
 
     name: eqx.AbstractClassVar[str]
     commutes: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("retrax."):
+            look_at_arguments(cls)
 
     @property
     def adjoint(self) -> "AbstractRetraction":

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from retrax.errors import BadInput, RetraxError
-from retrax.files import as_path
+from retrax.files import as_path, require_readable
 from retrax.importing.build import build
 from retrax.importing.flags import switched_off
 from retrax.importing.mjcf import read_model
@@ -36,7 +36,7 @@ def load_mjcf(path: str | Path) -> Mechanism:
     if find_spec("mujoco") is None:
         raise RetraxError("MJCF is read by MuJoCo: pip install 'retrax[mjcf]'.")
     file = as_path(path, "a MJCF")
-    if not file.is_file():
+    if not require_readable(file).is_file():
         raise BadInput(f"{str(path)!r} is not a file.")
     try:
         mujoco = import_module("mujoco")

@@ -66,7 +66,8 @@ def load_urdf(
     if density is not None:
         density = require_number("density", density, "> 0", "kg/m^3")
     known = {} if packages is None else packages
-    if not isinstance(known, Mapping):
+    folders = known.values() if isinstance(known, Mapping) else [None]
+    if not all(isinstance(folder, str | Path) for folder in folders):
         raise BadInput(f"packages = {shown(packages)} must be folders by name, such as a dict.")
     files = Files(file, known, require_flag("meshes", meshes))
     robot = read_urdf(file, files, density, cut, motors)

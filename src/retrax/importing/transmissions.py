@@ -7,6 +7,7 @@ from retrax.errors import BadInput
 from retrax.importing.robot import Drive
 from retrax.importing.xml_file import text
 from retrax.mechanisms.frames import Limits
+from retrax.numerics.checks import shown
 
 _READ = ("type", "joint", "actuator", "hardwareInterface", "mechanicalReduction")
 
@@ -33,6 +34,8 @@ def drives(
             continue
         found[joints[0]] = Drive(joints[0], joints[0])
     if motors is not None:
+        if not isinstance(motors, Collection) or not all(isinstance(x, str) for x in motors):
+            raise BadInput(f"motors = {shown(motors)} must be a list of names of joints.")
         found = {name: found.get(name, Drive(name, name)) for name in motors}
     moving = {
         joint.get("name")

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import BadInput
+from retrax.files import require_readable
 from retrax.numerics.checks import reason, shown
 
 
@@ -26,7 +27,7 @@ def read_xml(path: Path, root: str) -> Element:
     **Raises:** `BadInput` for a file that cannot be read, is not XML, or is of another kind.
     """
     try:
-        raw = path.read_bytes()
+        raw = require_readable(path).read_bytes()
     except OSError as cause:
         raise BadInput(f"{str(path)!r} cannot be read: {reason(cause)}.") from cause
     parser = ElementTree.XMLParser(target=_NoDeclarations())

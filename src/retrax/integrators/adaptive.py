@@ -24,7 +24,7 @@ from retrax.integrators.rkmk import RKMK, momentum_error
 from retrax.integrators.taylor import Taylor
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import as_float, float64, require_whole, shown
+from retrax.numerics.checks import as_float, float64, is_traced, require_whole, shown
 
 Scalar = Float[Array, ""]
 
@@ -125,7 +125,8 @@ class Adaptive(AbstractIntegrator):
         self.preserves = base.preserves & {"group", "positions"}
 
     def __repr__(self) -> str:
-        return f"Adaptive({self.base!r}, tolerance={float(self.tolerance):g})"
+        told = self.tolerance if is_traced(self.tolerance) else f"{float(self.tolerance):g}"
+        return f"Adaptive({self.base!r}, tolerance={told})"
 
     @property
     def needs_momentum(self) -> bool:

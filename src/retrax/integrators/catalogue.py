@@ -50,8 +50,11 @@ def as_integrator(value: object, argument: str = "integrator") -> AbstractIntegr
         return ready[value]
     near = difflib.get_close_matches(value.lower(), ready, n=3)
     named = " or ".join(map(repr, near))
-    answer = f"did you mean {named}?" if near else "rx.INTEGRATORS lists them."
-    raise BadInput(f"{argument} = {shown(value)} is not the name of an integrator: {answer}")
+    answer = f"did you mean {named}? " if near else ""
+    raise BadInput(
+        f"{argument} = {shown(value)} is not the name of an integrator: {answer}rx.INTEGRATORS "
+        "lists them."
+    )
 
 
 INTEGRATORS: dict[str, AbstractIntegrator] = {

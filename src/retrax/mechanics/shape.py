@@ -138,10 +138,11 @@ def _about(vector: np.ndarray) -> Float[np.ndarray, "3 3"]:
     return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K
 
 
-def require_colour(colour: str) -> str:
+def require_colour(colour: object) -> str:
     """Return a colour that pages, figures and movies know."""
-    if colour and colour not in COLOURS and not _HEX.fullmatch(colour):
+    if not isinstance(colour, str) or not (colour in ("", *COLOURS) or _HEX.fullmatch(colour)):
         raise BadInput(
-            f"colour = {colour!r} is not known: name one of {', '.join(COLOURS)}, or write #rrggbb."
+            f"colour = {shown(colour)} is not known: name one of {', '.join(COLOURS)}, or write "
+            "#rrggbb."
         )
     return colour

@@ -7,7 +7,7 @@ import jax
 from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import StepFailed
-from retrax.numerics.checks import ArrayLike, float64
+from retrax.numerics.checks import ArrayLike, float64, require_instance
 from retrax.numerics.frozen import Frozen, numbers_of
 from retrax.numerics.meant import meant, no_attribute
 
@@ -16,6 +16,11 @@ _HALVINGS = 40
 
 def _time(t: ArrayLike) -> Array:
     return t if isinstance(t, jax.Array) else float64("t", t)
+
+
+def as_state(state: object) -> "State":
+    """Reject what is not a state."""
+    return require_instance("state", state, State, "a State, as system.state(g, ...) makes it")
 
 
 class State(Frozen):

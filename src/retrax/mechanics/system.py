@@ -31,7 +31,7 @@ from retrax.mechanics.reactions import (
     multipliers,
     require_admissible,
 )
-from retrax.mechanics.state import Ending, State
+from retrax.mechanics.state import Ending, State, as_state
 from retrax.mechanics.symmetry import Generators, Symmetries, find_symmetries
 from retrax.numerics.checks import (
     ArrayLike,
@@ -40,6 +40,7 @@ from retrax.numerics.checks import (
     is_traced,
     require_double_precision,
     require_flag,
+    require_function,
     shown,
 )
 from retrax.numerics.evaluate import as_jax, evaluated
@@ -159,7 +160,7 @@ class AbstractGroupSystem(Frozen):
         """Return the same system under another external force `force(g, xi, t)`."""
         if "force" not in {field.name for field in dataclasses.fields(self)}:
             raise BadInput(f"the {self.name} takes no external force, and so no inputs.")
-        return self._changed(force=force)
+        return self._changed(force=require_function("force", force))
 
     def _changed(self: System, **fields: object) -> System:
         """Return the same system with other fields, which are not checked."""
@@ -248,11 +249,13 @@ class AbstractGroupSystem(Frozen):
 
     def velocity_at(self, state: State) -> Coordinates:
         r"""Return the velocity $\xi$ of a state."""
+        state = as_state(state)
         g, mu, t = jax.tree.map(jnp.asarray, (state.g, state.momentum, state.t))
         return self.at_time(t).velocity(g, mu)
 
     def energy(self, state: State, xi: Coordinates | None = None) -> Float[Array, ""]:
         """Return the energy of a state; `xi` is its velocity, where that is known already."""
+        state = as_state(state)
         return self.at_time(state.t).hamiltonian_energy(state.g, state.momentum)
 
     def motion(self, g: Element, x: Coordinates) -> tuple[Coordinates, Coordinates]:
@@ -413,7 +416,7 @@ class AbstractGroupSystem(Frozen):
         energy where it is known.
         """
         symmetries = self.symmetries() if symmetries is None else symmetries
-        momenta = self.momenta_of(symmetries, state)
+        momenta = self.momenta_of(symmetries, as_state(state))
         kept = {}
         if self.has_energy and self.conservative:
             kept["energy"] = self.energy(state) if energy is None else energy

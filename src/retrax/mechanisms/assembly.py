@@ -29,6 +29,7 @@ from retrax.numerics.checks import (
     require_double_precision,
     require_flag,
     require_instance,
+    shown,
 )
 from retrax.numerics.evaluate import Evaluated, evaluated
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 # A stage turns asked angles by at most this much, and moves asked positions by this part of the
 # size of the mechanism.
 _STAGE, _PART, _MOST_STAGES = 0.2, 0.05, 400
+_FARTHEST = 1e9
 _ITERATIONS = 30
 # Singular values below this part of the largest are directions in which nothing can be moved.
 _RANK = 1e-11
@@ -104,6 +106,8 @@ def _asked(system: "MechanismSystem", name: str, value: object) -> list[Asked]:
             f"the {joint.kind} {name!r} has no single angle or position that could be asked for."
         )
     numbers = host_finite64(f"{name!r}", value, () if count == 1 else (count,))
+    if np.any(np.abs(numbers) > _FARTHEST):
+        raise BadInput(f"{name!r} = {shown(value)} is out of reach: at most {_FARTHEST:g} is.")
     asked = [Asked(joint, k, float(x)) for k, x in enumerate(np.atleast_1d(numbers))]
     if lead is not None:  # the travel tells the turns apart
         asked.append(Asked(joint, 1, float(lead) * asked[0].value))

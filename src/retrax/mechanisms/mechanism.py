@@ -229,11 +229,14 @@ class Mechanism:
 
         **Arguments:** `coordinate`: makes it from where the bodies stand.
         """
+        if not isinstance(bodies, tuple | list) or len(bodies) != 2:
+            raise BadInput(f"bodies = {shown(bodies)} must be two bodies.")
+        make = require_function("coordinate", coordinate)
         pair = [self._find(body) for body in bodies]
         one, two = (self._place(body) for body in pair)
         indices = tuple(body.index for body in pair)
         at = as_jax(local(two, two[1]))
-        free = (coordinate(one, two),)
+        free = (make(one, two),)
         self._readings[name] = Connection(Several(()), free, at, indices, name, "reading")
 
     @explain_keywords

@@ -15,7 +15,7 @@ from retrax.mechanics.contact import AbstractContacts
 from retrax.mechanics.functions import Function, Moving, require_energy
 from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia
 from retrax.mechanics.remembered import Drawing
-from retrax.mechanics.shape import Shape
+from retrax.mechanics.shape import Shape, shapes_of
 from retrax.mechanics.state import Ending, State
 from retrax.mechanics.symmetry import Generators, Symmetries
 from retrax.mechanics.system import Derivative
@@ -31,7 +31,7 @@ from retrax.mechanisms.motions import find_motions, momenta
 from retrax.mechanisms.pose import Pose
 from retrax.mechanisms.rank import freedoms, redundant
 from retrax.mechanisms.reactions import admissible, pushed, reacting
-from retrax.numerics.checks import ArrayLike
+from retrax.numerics.checks import ArrayLike, shown
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.meant import explain_keywords
 from retrax.numerics.small_matrices import solve
@@ -89,6 +89,13 @@ class MechanismSystem(AbstractMechanicalSystem):
         self.potential, self.force = potential, force
         self.reference, self.names, self.shapes = reference, names, shapes
         self.contact = None if contact is None else contact.on(self)
+
+    def __check_init__(self):
+        words = isinstance(self.names, tuple) and all(isinstance(x, str) for x in self.names)
+        if not words or len({*self.names}) != len(self.names) or len(self.names) != len(self.mass):
+            raise BadInput(f"names = {shown(self.names)} must be different words, one a body.")
+        if self.shapes != tuple(shapes_of("shapes", x) for x in self.shapes):
+            raise BadInput(f"shapes = {shown(self.shapes)} must be shapes of rx.draw, by body.")
 
     @property
     def name(self) -> str:

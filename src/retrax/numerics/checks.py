@@ -156,6 +156,15 @@ def is_traced(*values: PyTree) -> bool:
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values))
 
 
+def require_untraced(what: str, *values: PyTree) -> None:
+    """Reject values that JAX is tracing: `what` needs their numbers."""
+    if is_traced(*values):
+        raise BadInput(
+            f"{what} is computed on the host with numbers, but JAX is tracing what it is given "
+            f"(jit, grad, jvp or vmap): call {what} outside of what JAX transforms."
+        )
+
+
 def shape_and_dtype(x: Any) -> tuple[tuple[int, ...], Any]:
     """Return what a compiled program depends on, of an array, a number or keys of JAX."""
     return np.shape(x), x.dtype if hasattr(x, "dtype") else jnp.result_type(x)

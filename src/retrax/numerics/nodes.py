@@ -35,6 +35,8 @@ from retrax.numerics.checks import (
 _Extended = np.longdouble
 # An integral of (2) may be missed by this much, relative to the weights.
 _ROUNDING = 1e-13
+# So far coefficients made by hand may differ from the integrals (1).
+_CLOSE = 1e-9
 # Beyond this the weights of unlucky nodes are rounding errors.
 _MOST = 32
 
@@ -157,6 +159,13 @@ def _consistent(given: Nodes) -> Nodes:
     require_instance("name of the nodes", given.name, str, "a text")
     require_whole("order of the nodes", given.order, 0, 2 * s)
     require_flag("symmetric of the nodes", given.symmetric)
+    made = _method(given.name, np.array(given.c, dtype=_Extended))
+    same = np.allclose(given.A, made.A, atol=_CLOSE) and np.allclose(given.b, made.b, atol=_CLOSE)
+    if not same or (given.order, given.symmetric) != (made.order, made.symmetric):
+        raise BadInput(
+            f"A, b, order and symmetric of {shown(given.name)} are not those of its nodes "
+            f"{shown(given.c)}: leave them to rx.nodes(c)."
+        )
     return given
 
 

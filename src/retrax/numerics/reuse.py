@@ -143,7 +143,12 @@ class Jitted(Generic[T]):
         self._kept.clear()
 
     def __call__(self, *arguments: PyTree, **named: PyTree) -> T:
-        return self.program(*arguments, **named)(*arguments, **named)
+        try:
+            return self.program(*arguments, **named)(*arguments, **named)
+        except jax.errors.JaxRuntimeError as stopped:
+            if "KeyboardInterrupt" in str(stopped):  # of a run that the program called
+                raise KeyboardInterrupt from None
+            raise
 
     def program(self, *arguments: PyTree, **named: PyTree) -> Callable[..., T]:
         """Return the compiled function for arguments of the kind of these."""

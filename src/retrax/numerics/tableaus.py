@@ -92,6 +92,9 @@ def _require_order(given: Tableau) -> None:
         (4, "sum b_i a_ij c_j^2 = 1/12", b @ a @ c**2, 1 / 12),
         (4, "sum b_i a_ij a_jk c_k = 1/24", b @ a @ a @ c, 1 / 24),
     ]
+    if given.embedded:
+        total = float(np.sum(given.embedded))
+        conditions.append((1, "embedded weights that add up to 1", total, 1.0))
     for order, condition, found, wanted in conditions:
         if order <= given.order and not abs(found - wanted) <= _ROUNDING * np.abs(b).sum():
             raise BadInput(

@@ -9,6 +9,7 @@ from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.actuated import Inputs
 from retrax.numerics.checks import ArrayLike, float64, require_finite, shown
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.known import require_each
 
 
 class MinimumTime(Frozen):
@@ -39,14 +40,7 @@ class MinimumEffort(Frozen):
             raise BadInput(
                 "weights are empty, but must be a number, one for each input, or a matrix."
             )
-        if given.ndim > 2 or (given.ndim == 2 and not np.array_equal(given, given.T)):
-            raise BadInput(
-                "weights must be a number, one for each input, or a symmetric matrix, and has shape"
-                f" {given.shape}{'' if given.ndim > 2 else ' but is not symmetric'}."
-            )
-        least = np.linalg.eigvalsh(given)[0] if given.ndim == 2 else np.min(given)
-        if not least > 0:
-            raise BadInput(f"weights = {shown(np.asarray(given).tolist())} must be positive.")
+        require_each(_require_weights, given)
         self.weights = given
 
     def __call__(
@@ -56,3 +50,14 @@ class MinimumEffort(Frozen):
             return 0.5 * (u @ u)
         weighted = self.weights @ u if self.weights.ndim == 2 else self.weights * u
         return 0.5 * (u @ weighted)
+
+
+def _require_weights(given: np.ndarray) -> None:
+    if given.ndim > 2 or (given.ndim == 2 and not np.array_equal(given, given.T)):
+        raise BadInput(
+            "weights must be a number, one for each input, or a symmetric matrix, and has shape"
+            f" {given.shape}{'' if given.ndim > 2 else ' but is not symmetric'}."
+        )
+    least = np.linalg.eigvalsh(given)[0] if given.ndim == 2 else np.min(given)
+    if not least > 0:
+        raise BadInput(f"weights = {shown(given.tolist())} must be positive.")

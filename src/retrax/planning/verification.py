@@ -11,6 +11,8 @@ from retrax.planning.solve import Start
 
 # How well steps, end, path and cost must hold again, relative to what they are made of.
 _HOLDS = 1e-7
+# What a file may tell of how well they held when the plan was found.
+_LOOSEST = 1e-5
 _ROUNDING = 1e-9
 
 
@@ -22,7 +24,11 @@ def require_solution(plan: Plan) -> None:
     nodes, element = plan.numbers[0], problem.model.sizes.element
     sizes = [np.abs(part).max() for part in (nodes[:element], nodes[element:])]
     defects = [np.abs(part).max() for part in (found.defects[:, :dim], found.defects[:, dim:])]
-    room = 10 * plan.largest_defect
+    room, told = 10 * plan.largest_defect, np.abs(plan.miss).max(initial=0.0)
+    _require(
+        max(room, told) <= _LOOSEST * max(1.0, *sizes),
+        f"its conditions hold to {max(plan.largest_defect, told):.2g} only",
+    )
     _require(
         all(d <= _HOLDS * size + room for d, size in zip(defects, sizes, strict=True)),
         f"its steps do not lead from one state to the next, by up to {max(defects):.2g}",
@@ -32,7 +38,7 @@ def require_solution(plan: Plan) -> None:
         all(d <= _HOLDS * max(size, 1.0) for d, size in zip(first, sizes, strict=True)),
         f"it starts elsewhere, by {max(first):.2g}",
     )
-    miss, told = np.abs(found.miss).max(initial=0.0), np.abs(plan.miss).max(initial=0.0)
+    miss = np.abs(found.miss).max(initial=0.0)
     _require(miss <= _HOLDS * max(1.0, *sizes) + 10 * told, f"it misses the end by {miss:.2g}")
     over = np.maximum(problem.lower - plan.controls, plan.controls - problem.upper).max()
     _require(

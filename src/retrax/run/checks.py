@@ -9,7 +9,7 @@ import numpy as np
 
 from retrax.errors import BadInput, warn
 from retrax.integrators.base import AbstractIntegrator, StepInfo, require_fit
-from retrax.mechanics.state import State
+from retrax.mechanics.state import State, as_state
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
     as_float,
@@ -89,7 +89,7 @@ def require_commits(checkpoint: object, every: object, traced: bool) -> None:
 def require_parts(system: object, state: object) -> tuple[AbstractGroupSystem, State]:
     """Reject what is not a system and a state; return them as what they are."""
     require_double_precision()
-    return require_system(system), _as_state(state)
+    return require_system(system), as_state(state)
 
 
 def require_system(system: object) -> AbstractGroupSystem:
@@ -101,17 +101,11 @@ def require_system(system: object) -> AbstractGroupSystem:
     return system
 
 
-def _as_state(state: object) -> State:
-    if not isinstance(state, State):
-        raise BadInput(f"state = {shown(state)} is not a State, as system.state(g, ...) makes it.")
-    return state
-
-
 def require_state(
     system: AbstractGroupSystem, state: object, integrator: AbstractIntegrator | None = None
 ) -> None:
     """Reject what is not a state of that system, or one from which the integrator cannot go on."""
-    state = _as_state(state)
+    state = as_state(state)
     if is_traced(state):
         return  # `system.state` has seen what JAX knows of it
     require_arrays("state", state)
@@ -194,10 +188,13 @@ def _require_time_to_pass(t: np.ndarray, h: np.ndarray) -> None:
         )
 
 
+MOST_STEPS = 2**53
+
+
 def require_count(name: str, value: object) -> int:
     """Reject what is not a whole number of at least 1; return it."""
     count = require_whole(name, value, 1)
-    if name == "steps" and count > 2**53:
+    if name == "steps" and count > MOST_STEPS:
         raise BadInput(f"steps = {value} is more than 2**53, beyond which times are not exact.")
     return count
 

@@ -37,7 +37,7 @@ from retrax.numerics.checks import (
 from retrax.numerics.looks import looking
 from retrax.numerics.meant import explain_keywords
 from retrax.numerics.watch import kept
-from retrax.run.checks import require_count, require_run, started
+from retrax.run.checks import MOST_STEPS, require_count, require_run, started
 from retrax.run.failure import ending_of, explain
 from retrax.run.member_checks import require_ensemble
 from retrax.run.spans import whole_steps
@@ -184,7 +184,7 @@ class Stepper:
             steps = self._steps_until(until, steps)
         elif steps is None:
             steps = 1
-        elif type(steps) is not int or steps < 1:
+        elif type(steps) is not int or not 1 <= steps <= MOST_STEPS:
             steps = require_count("steps", steps)
         if u is not None:
             self._hold(u)

@@ -13,7 +13,7 @@ from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.shape import triple
 from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.bspline import weights
-from retrax.numerics.checks import reason
+from retrax.numerics.checks import reason, require_instance
 from retrax.numerics.evaluate import evaluate
 from retrax.show.bodies import Body, bodies, solid_box
 from retrax.trajectory.trajectory import Trajectory
@@ -90,6 +90,11 @@ def e3_points_up(run: Trajectory) -> bool:
 def unit_of(run: Trajectory, observable: str) -> str:
     """The unit of what the system of a run measures."""
     return "" if run.system is None else run.system.unit_of(observable)
+
+
+def require_run(run: object) -> Trajectory:
+    """Reject what is no run."""
+    return require_instance("run", run, Trajectory, "a run, as simulate returns it")
 
 
 @contextlib.contextmanager

@@ -16,10 +16,10 @@ from mpl_toolkits.mplot3d import Axes3D
 
 from retrax.errors import BadInput
 from retrax.estimation.smoothed import Smoothed
-from retrax.files import require_folder, written_whole
+from retrax.files import as_path, require_folder, written_whole
 from retrax.show.bodies import Body, unit
 from retrax.show.curves import Panel, joint_panels
-from retrax.show.drawn import drawable, drawn_bodies, e3_points_up, is_drawn
+from retrax.show.drawn import drawable, drawn_bodies, e3_points_up, is_drawn, require_run
 from retrax.show.movie import instants
 from retrax.show.pictures.choose import picture
 from retrax.show.pictures.own import Draw
@@ -93,7 +93,7 @@ def overview(run: Trajectory, draw: Draw | None = None) -> Figure:
 @drawable()
 def invariants(run: Trajectory) -> Figure:
     """Draw the error of each invariant in its own panel, with its largest error and its drift."""
-    names = list(run.observations.invariants)[:_SHOWN_INVARIANTS]
+    names = list(require_run(run).observations.invariants)[:_SHOWN_INVARIANTS]
     if not names:
         raise BadInput(f"the {run.provenance['system']} has no invariants to show.")
     with style():
@@ -109,7 +109,7 @@ def invariants(run: Trajectory) -> Figure:
 @drawable()
 def momentum_sphere(run: Trajectory) -> Figure | None:
     """Draw directions on the unit sphere, from space and from the body; `None` if nothing turns."""
-    body = _turning_body(run)
+    body = _turning_body(require_run(run))
     if body is None:
         return None
     with style():
@@ -128,7 +128,7 @@ def momentum_sphere(run: Trajectory) -> Figure | None:
 
 def write_figures(run: Trajectory, stem: str | Path) -> list[Path]:
     """Write the figures as PNG files `stem-overview.png`, ...; returns the paths written."""
-    stem = Path(stem)
+    stem = as_path(stem)
     require_folder(stem)
     made = {
         "overview": overview(run),

@@ -10,12 +10,14 @@ from matplotlib.figure import Figure
 
 from retrax.analysis.convergence import Convergence
 from retrax.errors import BadInput
+from retrax.numerics.checks import host_float64, require_instance
 from retrax.show.style import GREY, MARKERS, look, new_figure, style
 
 if TYPE_CHECKING:
     import xarray as xr
 
 Points = Sequence[tuple[float | int, float | int]]
+_CONVERGENCES = "what rx.analysis.convergence returns, or several such by name"
 
 
 def convergence(measured: Convergence | Mapping[str, Convergence], title: str = "") -> Figure:
@@ -24,8 +26,11 @@ def convergence(measured: Convergence | Mapping[str, Convergence], title: str = 
     **Arguments:** `measured`: what `retrax.analysis.convergence` found, for one method or for
     several by name. Grey lines have the slope of the nearest whole order.
     """
-    several = {"": measured} if isinstance(measured, Convergence) else dict(measured)
-    _require_curves("measured", several)
+    several = {"": measured} if isinstance(measured, Convergence) else measured
+    several = require_instance("measured", several, Mapping, _CONVERGENCES)
+    for found in several.values():
+        require_instance("measured", found, Convergence, _CONVERGENCES)
+    _require_curves("measured", {name: found.differences for name, found in several.items()})
     with style():
         figure = new_figure(5.6, 4.6, title or "Convergence")
         axes = figure.add_subplot()
@@ -59,7 +64,7 @@ def work_precision(
     import xarray as xr
 
     panels: Mapping[str, Mapping[str, Points]]
-    panels = _measured(curves) if isinstance(curves, xr.Dataset) else {"": curves}
+    panels = _measured(curves) if isinstance(curves, xr.Dataset) else {"": _pairs(curves)}
     with style():
         figure = new_figure(5.4 * len(panels) + 1.0, 4.8, title or "Work and precision")
         for column, (system, several) in enumerate(panels.items()):
@@ -75,7 +80,7 @@ def work_precision(
 
 def _draw_work(axes: Axes, curves: Mapping[str, Points]) -> None:
     for k, (name, points) in enumerate(curves.items()):
-        pairs = np.array(sorted((float(w), float(e)) for w, e in points))
+        pairs = np.array(sorted(points))
         if not (np.isfinite(pairs).all() and (pairs > 0).all()):
             raise BadInput(
                 f"curves[{name!r}] has a work or an error that is not positive and finite, "
@@ -83,6 +88,17 @@ def _draw_work(axes: Axes, curves: Mapping[str, Points]) -> None:
             )
         axes.loglog(*pairs.T, marker=MARKERS[k % len(MARKERS)], markersize=4, label=name,
                     **look(k))  # fmt: skip
+
+
+def _pairs(curves: object) -> dict[str, Points]:
+    """Return curves that were given by hand, as pairs of numbers."""
+    what = "a dataset of rx.analysis.work_precision, or pairs (work, error) by name"
+    given = require_instance("curves", curves, Mapping, what)
+    found = {name: host_float64(f"curves[{name!r}]", x) for name, x in given.items()}
+    for name, x in found.items():
+        if len(x) and x.shape[1:] != (2,):
+            raise BadInput(f"curves[{name!r}] has shape {x.shape}, but must be pairs of numbers.")
+    return {name: [tuple(pair) for pair in x.tolist()] for name, x in found.items()}
 
 
 def _measured(found: "xr.Dataset") -> dict[str, dict[str, list[tuple[float, float]]]]:

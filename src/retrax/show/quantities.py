@@ -14,7 +14,9 @@ from retrax.analysis.spectrum import spectrum as analyse
 from retrax.cases.makers import did_you_mean
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
+from retrax.numerics.checks import host_float64, require_number, shown
 from retrax.show.bodies import unit
+from retrax.show.drawn import require_run
 from retrax.show.style import ORANGE, POINTS, extremes, literal, look, new_figure, style
 from retrax.trajectory.energy_balance import balance_of
 from retrax.trajectory.trajectory import Trajectory
@@ -44,10 +46,11 @@ def quantity(run: Trajectory, what: QuantityLike, label: str = "") -> Quantity:
     function of the state; or the values themselves. `label`: what to call it, needed for the last
     two.
     """
+    require_run(run)
     if isinstance(what, str):
         values, found = _named(run, what)
         return Quantity(_series(run, what, values), label or found)
-    values = run.along(what) if callable(what) else np.asarray(what, dtype=float)
+    values = run.along(what) if callable(what) else host_float64("the quantity", what)
     return Quantity(_series(run, label or "the quantity", values), label)
 
 
@@ -128,7 +131,11 @@ def phase_portrait(
     - `joined`: whether saved states are joined by a line; `False` draws dots, for sections and for
         runs that were saved seldom.
     """
-    every_run = [runs] if isinstance(runs, Trajectory) else list(runs)
+    several = runs if isinstance(runs, list | tuple) else (runs,)
+    every_run = [require_run(run) for run in several]
+    labels = [labels] if isinstance(labels, str) else labels
+    if not isinstance(labels, list | tuple):
+        raise BadInput(f"labels = {shown(labels)} must be a list of names.")
     if not every_run:
         raise BadInput("runs is empty: a phase portrait needs at least one run.")
     default = _axes_of(every_run[0])
@@ -193,12 +200,14 @@ def spectrum(
         found = analyse(run.t, series.values)
         shown_as = label or (what if isinstance(what, str) else "")
         title = f"{literal(run.provenance['system'])}: {shown_as}"
-    end = float(found.omega[-1]) if up_to is None else up_to
-    shown = found.omega <= end
-    if shown.sum() < 2:
+    end = float(found.omega[-1]) if up_to is None else require_number("up_to", up_to, unit="rad/s")
+    here = found.omega <= end
+    if here.sum() < 2:
         raise BadInput(f"up_to = {up_to!r} rad/s leaves nothing of a spectrum to {end:.3g} rad/s.")
-    omega, power = found.omega[shown], found.decibels[shown]
-    lines = [line for line in found.peaks(above) if line[0] <= end]
+    omega, power = found.omega[here], found.decibels[here]
+    lines = [
+        line for line in found.peaks(require_number("above", above, unit="dB")) if line[0] <= end
+    ]
     with style():
         figure = new_figure(7.2, 3.8, title.rstrip(": "))
         axes = figure.add_subplot()

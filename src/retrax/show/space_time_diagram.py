@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
-from retrax.numerics.checks import require_instance
+from retrax.numerics.checks import host_float64, require_instance
+from retrax.show.drawn import require_run
 from retrax.show.style import literal, new_figure, style
 from retrax.systems.strings.strings_in_contact import StringsInContact
 from retrax.trajectory.trajectory import Trajectory
@@ -37,10 +38,11 @@ def space_time(
     - `places`: where the values belong (m); left out, they are numbered.
     - `label`: what the colours are, with a unit.
     """
+    require_run(run)
     if what is None and isinstance(run.system, StringsInContact):
         return _strings(run, run.system)
     values = _values(run, what)
-    across = np.arange(values.shape[1]) if places is None else np.asarray(places, dtype=float)
+    across = np.arange(values.shape[1]) if places is None else host_float64("places", places)
     if across.shape != values.shape[1:]:
         raise BadInput(
             f"places has shape {across.shape}, but there are {values.shape[1]} values at each time."

@@ -1,6 +1,7 @@
 """What a homogeneous space is: points that a group moves."""
 
 import abc
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -9,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from retrax.errors import BadInput
-from retrax.groups.arguments import in_words
+from retrax.groups.arguments import in_words, look_at_arguments
 from retrax.groups.base import ALLOWED_DEFECT, AbstractLieGroup, Coordinates
 from retrax.groups.retractions import Exp
 from retrax.groups.so3 import SO3
@@ -56,6 +57,11 @@ class AbstractSpace(Frozen):
     side: eqx.AbstractVar[int]
     name: eqx.AbstractVar[str]
 
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("retrax."):
+            look_at_arguments(cls)
+
     @abc.abstractmethod
     def move(self, y: Point, u: Coordinates) -> Point:
         r"""$\exp(u)\cdot y$, computed as $y$ plus a change, without cancellation at small `u`."""
@@ -79,6 +85,9 @@ class AbstractSpace(Frozen):
     def covers(self, u: Coordinates) -> Bool[Array, ""]:
         """Tell whether `u` lies in the chart around every point, where `dexp_inv` exists."""
         return Exp().covers(self.group, u)
+
+
+look_at_arguments(AbstractSpace)
 
 
 class AbstractHomogeneousSpace(AbstractSpace):

@@ -45,6 +45,12 @@ def require_measured(run: Trajectory) -> None:
                 f"it was made by the {name} {shown(run.provenance[name])}, but holds the {name} "
                 f"{words}"
             )
+    names = {printable_lines(x.name) for x in (system.configuration_space, system.group)}
+    if run.provenance.get("group", system.group.name) not in names:
+        raise BadInput(
+            f"it was made on {shown(run.provenance['group'])}, but holds the system {system.name} "
+            f"on {system.configuration_space.name}"
+        )
     rows = np.unique(np.linspace(0, len(run.t) - 1, min(len(run.t), _MOST)).astype(int))
     states = jax.tree.map(lambda x: np.asarray(x)[rows], run.states)
     require_place(system, states)

@@ -15,7 +15,7 @@ from retrax.store.checkpoint_read import load_checkpoint
 from retrax.store.checksum import CHECKSUM, checksum_of, require_whole
 from retrax.store.measured import require_measured
 from retrax.store.objects import Data, Modules, Trust, trusted
-from retrax.store.run_objects import encode_run, read_objects, with_kept
+from retrax.store.run_objects import encode_run, read_objects, require_begun, with_kept
 from retrax.store.version_0_1 import without_picture
 from retrax.store.whole import require_even, whole_run
 from retrax.trajectory.dataset import Contents, contents, from_dataset
@@ -152,6 +152,7 @@ def _trajectory(path: Path, ds: "xr.Dataset", trust: Trust) -> Trajectory:
     run.system, run.integrator = found
     run.take_events(objects.get("events"))
     run.states = with_kept(run.states, run.integrator)
+    require_begun(run, objects)
     require_measured(run)
     run.provenance = without_picture(run.provenance)
     return run

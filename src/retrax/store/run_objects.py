@@ -77,10 +77,24 @@ def encode_objects(
 def encode_run(run: Trajectory) -> dict[str, Data]:
     """Encode all that it takes to take a run again: its objects, its start and its plan."""
     data, _ = encode_objects(run.system, run.integrator)
+    events = {"events": run.events.data()} if run.events.names else {}
+    return {**data, **_begun(run), **events}
+
+
+def require_begun(run: Trajectory, objects: dict[str, Data]) -> None:
+    """Reject a start or a plan that is not the one of the states."""
+    for name, made in _begun(run).items():
+        told: Any = objects.get(name, made)
+        if name == "state":  # what a controller keeps is nested as the integrator says
+            told, made = ({**x["fields"], "control": None} for x in (told, made))
+        if told != made:
+            raise BadInput(f"its {name} is not that of its states")
+
+
+def _begun(run: Trajectory) -> dict[str, Any]:
     start = jax.tree.map(lambda x: np.asarray(x[0]), run.states)
     plan = {"h": float(run.h), "steps": run.steps, "save_every": run.save_every}
-    events = {"events": run.events.data()} if run.events.names else {}
-    return {**data, "state": encode(start, "state"), "plan": plan, **events}
+    return {"state": encode(start, "state"), "plan": plan}
 
 
 def _remembered(system: AbstractGroupSystem) -> Data:

@@ -10,6 +10,7 @@ import numpy as np
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
+from retrax.numerics.checks import host_float64
 from retrax.run.checks import require_count, require_step_size
 from retrax.run.chunks import saved_steps
 from retrax.run.ensemble import saved_states
@@ -192,7 +193,7 @@ def settings(integrator: Any, h: Any, steps: Any, save_every: Any) -> Settings:
     sized = np.ndim(h) == 1
     if sized:
         sizes["h"] = len(h)
-        labels["h"] = (("h",), np.asarray(h, dtype=float))
+        labels["h"] = (("h",), host_float64("h", h))
         if len(set(labels["h"][1])) != len(h) or not len(h):
             raise BadInput(f"h = {h!r} must be one step size or a list of different ones.")
     each_h = list(h) if sized else [h]

@@ -26,11 +26,13 @@ from retrax.numerics.checks import (
     require_whole,
 )
 from retrax.numerics.evaluate import evaluated
+from retrax.numerics.known import require_each
 from retrax.numerics.meant import explain_keywords
 from retrax.numerics.newton import NewtonStatus
 from retrax.systems.rods.acting import Drag
 from retrax.systems.rods.nodes import AbstractNodes, Flight, Placement
 
+_OF_CONTACT = ("friction", "restitution", "skin", "against", "capacity")
 # A subclass must not redefine these: steps are made for balls.
 FIXED = (
     "constraint", "contact", "differential", "drift", "flight", "group", "hamiltonian_energy",
@@ -105,14 +107,9 @@ class Balls(AbstractNodes):
         skin: ArrayLike | None = None,
         capacity: int | None = None,
     ):
-        given = {
-            "radius": radius,
-            "mass": mass,
-            "inertia": inertia,
-            "drag": drag,
-            "spin_drag": spin_drag,
-        }
-        numbers = {k: float64(k, x) for k, x in given.items() if x is not None}
+        more = {"inertia": inertia, "drag": drag, "spin_drag": spin_drag}
+        given = {"radius": radius, "mass": mass} | {k: x for k, x in more.items() if x is not None}
+        numbers = {k: float64(k, x) for k, x in given.items()}
         self.count = n = _counted(numbers, count)
         each = {k: evaluated(_each, x, np.zeros(n)) for k, x in numbers.items()}
         for name in ("radius", "mass", "inertia"):
@@ -123,7 +120,8 @@ class Balls(AbstractNodes):
             _inertia, each["radius"], each["mass"], each.get("inertia")
         )
         self.gravity = None if gravity is None else finite64("gravity", gravity, (3,))
-        if self.gravity is not None and not is_traced(self.gravity) and not np.any(self.gravity):
+        known = self.gravity is not None and not is_traced(self.gravity)
+        if known and not np.any(np.asarray(self.gravity)):  # in jit JAX would trace the answer
             self.gravity = None
         rates = [
             None if name not in each else evaluated(rate, _drag(name, each[name]), self.inertia)
@@ -133,6 +131,23 @@ class Balls(AbstractNodes):
         self.contact = BallContact(
             self.radius, friction, restitution, against=against, skin=skin, capacity=capacity
         )
+
+    @staticmethod
+    def _arguments(fields: dict[str, Any]) -> dict[str, Any]:
+        """Return what made it, from its parts in a file."""
+        contact, rows = fields["contact"], np.asarray(fields["inertia"]).reshape(-1, 6)
+        drag = fields["drag"]
+        lost = {} if drag is None else {"drag": (drag.rates, 3), "spin_drag": (drag.spin_rates, 0)}
+        return {
+            "mass": rows[:, 3],
+            "inertia": rows[:, 0],
+            **{name: fields[name] for name in ("radius", "gravity", "count")},
+            **{name: getattr(contact, name) for name in _OF_CONTACT},
+            **{
+                name: None if rates is None else np.asarray(rates)[:, 0] * rows[:, k]
+                for name, (rates, k) in lost.items()
+            },
+        }
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -279,8 +294,11 @@ def _inertia(
 
 
 def _drag(name: str, value: Float[Array, " n"]) -> Float[Array, " n"]:
-    if not np.all(np.asarray(value) >= 0):
-        raise BadInput(f"{name} = {np.asarray(value).tolist()} must not be negative.")
+    def check(x: np.ndarray) -> None:
+        if not np.all(x >= 0):
+            raise BadInput(f"{name} = {x.tolist()} must not be negative.")
+
+    require_each(check, value)
     return value
 
 

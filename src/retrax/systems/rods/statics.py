@@ -12,9 +12,9 @@ from retrax.errors import BadInput, NoEquilibrium
 from retrax.groups.arguments import element
 from retrax.mechanics.system import AbstractGroupSystem, Element
 from retrax.numerics.checks import (
-    is_traced,
     require_double_precision,
     require_instance,
+    require_untraced,
     require_whole,
 )
 from retrax.numerics.evaluate import Evaluated, as_jax
@@ -115,7 +115,7 @@ def equilibrium(rod: Rod, g: Placement) -> Placement:
     """
     require_double_precision()
     require_instance("rod", rod, Rod, "a Rod")
-    _require_numbers("equilibrium", rod, g)
+    require_untraced("equilibrium", rod, g)
     g = placed(g, rod)
     smallest, stress = np.inf, stresses(rod, g)
     for _ in range(_MOST):
@@ -135,14 +135,6 @@ def equilibrium(rod: Rod, g: Placement) -> Placement:
         f"iterations it would still move by {size:.2g}; start nearer, or raise the loads little by "
         "little."
     )
-
-
-def _require_numbers(what: str, *given: object) -> None:
-    if is_traced(*given):
-        raise BadInput(
-            f"{what} is solved on the host with numbers, but JAX is tracing the rod or its "
-            f"placement (jit, grad, jvp or vmap): call {what} outside of what JAX transforms."
-        )
 
 
 @Evaluated
@@ -239,7 +231,7 @@ def modes(rod: Rod, g: Placement, number: int = 6) -> Modes:
     because a load has no potential.
     """
     require_instance("rod", rod, Rod, "a Rod")
-    _require_numbers("modes", rod, g)
+    require_untraced("modes", rod, g)
     g = placed(g, rod)
     here, shift = _balanced(rod, g), -_lowest_estimate(rod)
     mobile = np.asarray(rod.mobility) > 0
