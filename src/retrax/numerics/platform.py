@@ -2,6 +2,7 @@
 
 import os
 from functools import cache
+from typing import Any
 
 import jax
 
@@ -48,7 +49,8 @@ def _platform() -> str:
     try:
         return jax.default_backend()
     except RuntimeError as cause:
-        wanted = jax.config.jax_platforms or os.environ.get("JAX_PLATFORMS", "")
+        config: Any = jax.config
+        wanted = config.jax_platforms or os.environ.get("JAX_PLATFORMS", "")
         raise BadInput(
             f"JAX_PLATFORMS = {wanted!r}: JAX cannot compute on that here; leave it out, or choose "
             '"cpu".'
