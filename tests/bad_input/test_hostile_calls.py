@@ -50,6 +50,7 @@ CALLS = {
         "coordinate = 5 must be a function",
     ),
     "a force that is none": (lambda: BODY.with_force(3), "force = 3 must be a function"),
+    "a force of no arguments": (lambda: BODY.with_force(lambda: 1), "force cannot be evaluated"),
     "the energy of a number": (lambda: BODY.energy(5), "state = 5 is not a State"),
     "invariants of a word": (lambda: BODY.invariants("a"), "state = 'a' is not a State"),
     "a velocity of nothing": (lambda: BODY.velocity_at(None), "state = None is not a State"),
@@ -165,3 +166,9 @@ def test_an_interruption_stays_one_inside_of_a_program():
     call = Jitted(lambda x: jax.pure_callback(stopped, jax.ShapeDtypeStruct((), jnp.float64), x))
     with pytest.raises(KeyboardInterrupt):
         call(jnp.asarray(1.0))
+
+
+def test_a_system_runs_under_another_force():
+    damped = BODY.with_force(lambda g, xi, t: -xi)
+    run = rx.simulate(damped, "rkmk-4", START, h=0.01, steps=10)
+    assert run.energy()[-1] < run.energy()[0]

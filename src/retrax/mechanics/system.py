@@ -17,7 +17,7 @@ from retrax.groups.arguments import element
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.constraints import require_full_rank
 from retrax.mechanics.contact import require_apart
-from retrax.mechanics.functions import Function
+from retrax.mechanics.functions import Function, arguments, as_pytree
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.placement import (
     assembled,
@@ -40,7 +40,7 @@ from retrax.numerics.checks import (
     is_traced,
     require_double_precision,
     require_flag,
-    require_function,
+    require_output,
     shown,
 )
 from retrax.numerics.evaluate import as_jax, evaluated
@@ -160,7 +160,9 @@ class AbstractGroupSystem(Frozen):
         """Return the same system under another external force `force(g, xi, t)`."""
         if "force" not in {field.name for field in dataclasses.fields(self)}:
             raise BadInput(f"the {self.name} takes no external force, and so no inputs.")
-        return self._changed(force=require_function("force", force))
+        if not issubclass(type(force), Frozen):  # then it is not one of retrax
+            require_output("force", force, arguments(self.group), (self.group.dim,))
+        return self._changed(force=as_pytree(force))
 
     def _changed(self: System, **fields: object) -> System:
         """Return the same system with other fields, which are not checked."""
