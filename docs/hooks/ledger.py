@@ -40,7 +40,7 @@ def ledger() -> dict[str, Measured]:
             name = row["integrator"].strip("`")
             orders.setdefault(name, {})[title] = (int(row["order"]), float(row["measured"]))
             if "energy" in row:
-                claims[name] = (title, row)
+                claims.setdefault(name, (title, row))
     return {name: Measured(*claims[name], orders[name]) for name in claims}
 
 
