@@ -51,9 +51,9 @@ class Embedded(AbstractHomogeneousSpace):
     def dimension(self) -> int:
         return sum(f.dimension if isinstance(f, Sphere) else f.dim for f in self.factors)
 
-    def split(self, y: PyTree) -> tuple[PyTree, ...]:
-        """Return the parts of a point, one for each factor."""
-        return (y,) if len(self.factors) == 1 else y
+    def split(self, points: PyTree) -> tuple[PyTree, ...]:
+        """Return the parts of a point or of many, one for each factor."""
+        return (points,) if len(self.factors) == 1 else points
 
     def joined(self, parts: list[Point]) -> Point:
         """Return the point with these parts."""

@@ -281,7 +281,7 @@ def _counted(numbers: dict[str, Array], count: int | None) -> int:
     return require_whole("the number of balls", next(iter(said.values())), 1, MOST_NODES)
 
 
-def _each(x: Array, like: Float[Array, " n"]) -> Float[Array, " n"]:
+def _each(x: Array, like: Float[Array | np.ndarray, " n"]) -> Float[Array, " n"]:
     return jnp.broadcast_to(x, like.shape)
 
 
@@ -320,7 +320,7 @@ def _rows(name: str, value: ArrayLike | None, n: int) -> np.ndarray | Array:
     return finite64(name, value, (n, 3))
 
 
-def _each_row(x: Float[Array, "3"], like: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
+def _each_row(x: Float[Array, "3"], like: Float[Array | np.ndarray, "n 3"]) -> Float[Array, "n 3"]:
     return jnp.broadcast_to(x, like.shape)
 
 
