@@ -6,6 +6,7 @@ to the second tier (`tiers.py`), and `--budget` ends that in time.
 """
 
 import ctypes
+import itertools
 import os
 import random
 import shutil
@@ -29,6 +30,9 @@ os.environ.setdefault("XLA_FLAGS", " ".join(QUICK))
 # The compiled programs of all modules take 0.4 GB; those of former versions are left over.
 MOST_KEPT = 2 * 2**30
 NO_TIME = "no time left"
+# A process may have 65,530 maps of memory on Linux, and each program takes some.
+MOST_MAPS = 20_000
+_tests = itertools.count()
 
 
 @pytest.fixture
@@ -47,6 +51,17 @@ def _forget_programs():
     forget()
     if sys.platform == "linux":  # the C library keeps freed memory until it is asked
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def pytest_runtest_teardown():
+    """Release within a module, too, what many tests have compiled."""
+    if sys.platform == "linux" and next(_tests) % 8 == 0:
+        with open("/proc/self/maps", "rb") as maps:
+            many = sum(1 for _ in maps) > MOST_MAPS
+        if many:
+            from retrax.numerics.reuse import forget
+
+            forget()
 
 
 def pytest_addoption(parser):
