@@ -13,9 +13,9 @@ import retrax as rx
 from retrax.cli.main import app
 from retrax.cli.tables import print_lines, print_table
 from retrax.errors import printable
-from retrax.reproduce.manifest import open_gallery
 from retrax.show.figures import overview
 from retrax.show.page import again, page
+from retrax_papers.manifest import open_gallery
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no checksum")
 
