@@ -40,7 +40,7 @@ def changed(saved, tmp_path):
         path.write_bytes(saved.read_bytes())
         with h5py.File(path, "r+") as file:
             (file[of] if of else file).attrs[name] = word
-            # As in files of retrax 0.1: no checksum, and no system that words could contradict.
+            # No checksum, and no system that words could contradict.
             del file.attrs["checksum"], file["run"]
         return path
 

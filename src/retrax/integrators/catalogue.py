@@ -37,8 +37,8 @@ def as_integrator(value: object, argument: str = "integrator") -> AbstractIntegr
         return value
     if not isinstance(value, str):
         lost = (
-            " A file keeps no integrator of your own, and files of retrax 0.1 keep none at all: "
-            "give the one that run.provenance['integrator'] names."
+            " A file keeps no integrator of your own: give the one that "
+            "run.provenance['integrator'] names."
         )
         why = lost if value is None else ""
         raise BadInput(

@@ -296,7 +296,7 @@ def _go_back(stored: Stored, running: Running) -> None:
 
 
 def _memory(stored: Stored, running: Running, state: State) -> Memory | None:
-    """Return what the last step hands to the next one; files of retrax 0.1 do not keep it."""
+    """Return what the last step hands to the next one; there is none before the first."""
     text = stored.record["restart"].get("memory")
     if text is None:
         return None
