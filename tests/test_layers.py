@@ -6,6 +6,7 @@ from pathlib import Path
 import retrax
 
 LAYERS = [
+    "lazy",
     "errors",
     "citations",
     "numerics",
