@@ -15,9 +15,9 @@ import numpy as np
 import retrax as rx
 from benchmarks.results import RESULTS, save
 from benchmarks.rivals.quaternion import initial
-from retrax.bench.problems import W2
 from retrax.integrators.base import AbstractIntegrator
 from retrax.show.style import AMBER, BLUE, GREY, ORANGE, new_figure, style
+from retrax_papers.bench.problems import W2
 
 H, STEPS, EVERY, SAVED = 0.05, 2_000_000, 20, 200
 FIGURE = Path(__file__).parent.parent / "docs" / "assets" / "energy.svg"

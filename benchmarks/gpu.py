@@ -23,11 +23,11 @@ from jax import lax
 import retrax as rx
 from benchmarks.counts import step_cost
 from benchmarks.results import save
-from retrax.bench.problems import W2
 from retrax.engine.backends.gpu_kernels import GPUFunction
 from retrax.engine.passes.live import live
 from retrax.engine.trace.scalarise import scalarise
 from retrax.systems.catalogue import CASES
+from retrax_papers.bench.problems import W2
 
 RUNS = 3
 MILLION = 2**20

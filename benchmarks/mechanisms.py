@@ -20,7 +20,7 @@ from scipy.integrate import solve_ivp
 import retrax as rx
 from benchmarks.methods import Call
 from benchmarks.results import RESULTS, save
-from retrax.bench.timing import cpu_seconds
+from retrax_papers.bench.timing import cpu_seconds
 
 Make = Callable[[float, int], Call]  # of a step and a number of steps
 LENGTHS = (4, 8, 16, 32, 64, 128, 256, 512)

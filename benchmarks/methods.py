@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retrax.bench.problems import attitude_error
-from retrax.bench.timing import cpu_seconds
+from retrax_papers.bench.problems import attitude_error
+from retrax_papers.bench.timing import cpu_seconds
 
 # A setting that takes longer than this many seconds is not waited for, nor any finer one.
 _PATIENCE = 4.0

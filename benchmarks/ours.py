@@ -6,9 +6,9 @@ import numpy as np
 
 import retrax as rx
 from benchmarks.methods import Call, Method, step_counts
-from retrax.bench import kernels
-from retrax.bench.ensembles import run as run_ensemble
-from retrax.bench.problems import ORDERS, TimedProblem, loop_alone, verlet, whole_call
+from retrax_papers.bench import kernels
+from retrax_papers.bench.ensembles import run as run_ensemble
+from retrax_papers.bench.problems import ORDERS, TimedProblem, loop_alone, verlet, whole_call
 
 INTEGRATORS = [
     *map(verlet, ORDERS),

@@ -13,8 +13,8 @@ import retrax as rx
 from benchmarks.methods import Method, matched, step_counts
 from benchmarks.results import save
 from benchmarks.rivals.quaternion import ensemble_initial
-from retrax.bench.problems import W2, verlet
-from retrax.bench.timing import cpu_seconds
+from retrax_papers.bench.problems import W2, verlet
+from retrax_papers.bench.timing import cpu_seconds
 
 MEMBERS, END, TARGET = 10_000, 30.0, 1e-9
 RUNS = 3

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.figure import work_precision
 from benchmarks.results import RESULTS
-from retrax.bench.timing import spread
+from retrax_papers.bench.timing import spread
 
 DOCS = Path(__file__).parent.parent / "docs"
 FIGURE = "assets/work-precision.svg"

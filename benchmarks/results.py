@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from retrax.bench.suite import record
+from retrax_papers.bench.suite import record
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -11,8 +11,8 @@ import sys
 from typing import Any
 
 from benchmarks.results import save
-from retrax.bench import kernels, strings
-from retrax.bench.timing import paired, spread
+from retrax_papers.bench import kernels, strings
+from retrax_papers.bench.timing import paired, spread
 
 RIVALS = {"exudyn": "exudyn_string", "mujoco": "mujoco_string"}
 STEPS, PAIRS = 2000, 3

@@ -14,8 +14,8 @@ from benchmarks.methods import Method, walk
 from benchmarks.ours import c_methods, loop_methods, retrax_methods
 from benchmarks.results import save
 from benchmarks.rivals.__main__ import RIVALS, modules
-from retrax.bench.problems import W2, reference
-from retrax.bench.timing import cpu_seconds, repetitions
+from retrax_papers.bench.problems import W2, reference
+from retrax_papers.bench.timing import cpu_seconds, repetitions
 
 # Nothing is gained below this error: round-off.
 FLOOR = 1e-13

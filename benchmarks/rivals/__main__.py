@@ -15,9 +15,9 @@ from benchmarks.methods import Call, Method, matched
 from benchmarks.ours import attitude, c_methods, loop_methods, retrax_methods
 from benchmarks.results import save
 from benchmarks.rivals import ensembles
-from retrax.bench import kernels
-from retrax.bench.problems import W1, W2, TimedProblem, attitude_error, reference
-from retrax.bench.timing import paired, spread
+from retrax_papers.bench import kernels
+from retrax_papers.bench.problems import W1, W2, TimedProblem, attitude_error, reference
+from retrax_papers.bench.timing import paired, spread
 
 RIVALS = {
     "scipy": "scipy_ivp",

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.methods import Call, Method, step_counts, tolerances
 from benchmarks.rivals.quaternion import attitude, field, initial
-from retrax.bench.problems import TimedProblem
+from retrax_papers.bench.problems import TimedProblem
 
 ADAPTIVE = ("Tsit5", "Dopri5", "Dopri8")
 FIXED = ("Tsit5", "Midpoint")

@@ -10,10 +10,10 @@ import numpy as np
 from benchmarks import ours
 from benchmarks.methods import Method, matched
 from benchmarks.rivals.quaternion import ensemble_initial
-from retrax.bench import kernels
-from retrax.bench.ensembles import MEMBERS, STEPS, H
-from retrax.bench.problems import W1, attitude_error, free_bodies
-from retrax.bench.timing import paired, spread
+from retrax_papers.bench import kernels
+from retrax_papers.bench.ensembles import MEMBERS, STEPS, H
+from retrax_papers.bench.problems import W1, attitude_error, free_bodies
+from retrax_papers.bench.timing import paired, spread
 
 END = STEPS * H
 # MuJoCo would take minutes for all of them; the ratio is that per body.

@@ -14,7 +14,7 @@ from exudyn.utilities import (
 )
 
 from benchmarks.methods import Call, Method, step_counts
-from retrax.bench.problems import TimedProblem
+from retrax_papers.bench.problems import TimedProblem
 
 SOLVERS = {
     "Lie-group midpoint": exudyn.DynamicSolverType.ExplicitMidpoint,

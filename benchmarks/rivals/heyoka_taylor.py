@@ -5,7 +5,7 @@ import numpy as np
 
 from benchmarks.methods import Call, Method, tolerances
 from benchmarks.rivals.quaternion import attitude, field, initial
-from retrax.bench.problems import TimedProblem
+from retrax_papers.bench.problems import TimedProblem
 
 # The integrator is compiled anew for every tolerance, since its order depends on it.
 LANES = 8

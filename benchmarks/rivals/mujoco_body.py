@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.methods import Call, Method, step_counts
 from benchmarks.rivals.quaternion import attitude
-from retrax.bench.problems import TimedProblem
+from retrax_papers.bench.problems import TimedProblem
 
 INTEGRATORS = ("RK4", "Euler", "implicitfast")
 _MASS = 0.1

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from retrax.bench.problems import TimedProblem
+from retrax_papers.bench.problems import TimedProblem
 
 
 def field(problem: TimedProblem, y: Any) -> list:

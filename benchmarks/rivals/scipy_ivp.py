@@ -4,7 +4,7 @@ from scipy.integrate import solve_ivp
 
 from benchmarks.methods import Call, Method, tolerances
 from benchmarks.rivals.quaternion import attitude, field, initial
-from retrax.bench.problems import TimedProblem
+from retrax_papers.bench.problems import TimedProblem
 
 METHODS = ("DOP853", "RK45", "RK23", "LSODA", "Radau", "BDF")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.reproduce.rods.runs import frozen_lines, motion
+from retrax_papers.rods.runs import frozen_lines, motion
 
 spectrum = rx.analysis.spectrum
 

@@ -13,9 +13,9 @@ import retrax as rx
 from retrax.cli.main import app
 from retrax.cli.tables import print_lines, print_table
 from retrax.errors import printable
-from retrax.reproduce.manifest import open_gallery
 from retrax.show.figures import overview
 from retrax.show.page import again, page
+from retrax_papers.manifest import open_gallery
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no checksum")
 
@@ -40,7 +40,7 @@ def changed(saved, tmp_path):
         path.write_bytes(saved.read_bytes())
         with h5py.File(path, "r+") as file:
             (file[of] if of else file).attrs[name] = word
-            # As in files of retrax 0.1: no checksum, and no system that words could contradict.
+            # No checksum, and no system that words could contradict.
             del file.attrs["checksum"], file["run"]
         return path
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from retrax.bench import ensembles, strings
-from retrax.bench.kernels import compiler, ensemble, euler_top, single
-from retrax.bench.problems import ORDERS, W1, W2, attitude_error, free_bodies, reference
-from retrax.bench.single import collocation_disagreement, disagreement, kahan_disagreement
 from retrax.errors import RetraxError
+from retrax_papers.bench import ensembles, strings
+from retrax_papers.bench.kernels import compiler, ensemble, euler_top, single
+from retrax_papers.bench.problems import ORDERS, W1, W2, attitude_error, free_bodies, reference
+from retrax_papers.bench.single import collocation_disagreement, disagreement, kahan_disagreement
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 

@@ -6,9 +6,9 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from retrax.bench import ensembles, kernels, rods, single, strings, suite
-from retrax.bench.suite import NO_COMPILER
 from retrax.cli.main import app
+from retrax_papers.bench import ensembles, kernels, rods, single, strings, suite
+from retrax_papers.bench.suite import NO_COMPILER
 
 
 def _shorten(patch):
@@ -20,7 +20,7 @@ def _shorten(patch):
     patch.setattr(strings, "NODE_STEPS", 400)
     patch.setattr(rods, "ELEMENTS", (16, 20))
     patch.setattr(rods, "ELEMENT_STEPS", 400)
-    patch.setattr("retrax.bench.timing._LEAST", 1e-6)
+    patch.setattr("retrax_papers.bench.timing._LEAST", 1e-6)
     small = {"MEMBERS": 20, "STEPS": 100, "SIZES": (10,), "WORK": 100, "LEAST_STEPS": 1}
     for name, value in small.items():
         patch.setattr(ensembles, name, value)

@@ -53,7 +53,7 @@ def test_a_box_is_no_post():
 
 
 def test_the_ends_of_a_ring_do_not_touch_each_other():
-    from retrax.reproduce.touching.ring import circle
+    from retrax_papers.touching.ring import circle
 
     frames, places = circle(20, 0.0)
     kept = {"stretching": [1e3] * 3, "bending": [1.0] * 3, "mass": 1.0, "inertia": [1.0] * 3}

@@ -83,7 +83,7 @@ def test_kernels_are_kept_on_disk(tmp_path, monkeypatch):
         machine_code.Compiled(assembly)
 
 
-@pytest.mark.parametrize("module", ["json", "retrax.cases.run_file", "retrax.bench.problems"])
+@pytest.mark.parametrize("module", ["json", "retrax.cases.run_file", "retrax.show.page"])
 def test_functions_of_libraries_compile_once_too(module):
     """What a library is not known for is looked at as a user's: it was compiled in every run."""
     code = (lambda R: -9.81 * R[2, 2]).__code__

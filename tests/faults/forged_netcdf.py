@@ -160,19 +160,8 @@ def _objects() -> Iterator[Forgery]:
         }  # fmt: skip
         system = {"class": "mechanics:RememberedSystem", "fields": fields}
         yield Forgery(f"run on {label}", functools.partial(_described, {"system": system}))
-    for label in ("text", "no text", "deep", "nested", "twice", "escape"):
-        change = functools.partial(_older, ATTRIBUTES[label])
-        yield Forgery(f"older drawing: {label}", change)
     for text in (b"", b"[", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b"{" + b'"a":{' * 9_000):
         yield Forgery(f"run holds {text[:9]!r}", functools.partial(_texted, text))
-
-
-def _older(drawing: str, path: Path) -> None:
-    """Make a file as retrax 0.1 wrote it, which tells in words what to draw."""
-    with xr.open_dataset(path, engine="h5netcdf") as ds:
-        ds.load()
-    ds.attrs["provenance_drawing"] = drawing
-    ds.drop_vars("run").to_netcdf(path, engine="h5netcdf")
 
 
 def _described(changes: dict[str, Any], path: Path) -> None:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import retrax as rx
-from retrax.reproduce.pseudospectral.runs import end_error
+from retrax_papers.pseudospectral.runs import end_error
 
 PENDULUM, START, _, _ = rx.systems.Pendulum3D.paper()
 CHAOTIC = PENDULUM.state(jnp.eye(3), velocity=[2.0, -3.0, 1.0])

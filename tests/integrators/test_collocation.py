@@ -14,10 +14,10 @@ from retrax.analysis.symplecticity import symplecticity
 from retrax.integrators.collocation import lie_step
 from retrax.integrators.forms import Flow, SpatialPhase
 from retrax.integrators.magnus import magnus_step
-from retrax.reproduce.pseudospectral.runs import REFERENCE
 from retrax.spaces.group_itself import GroupItself
 from retrax.testing.constrained import flow
 from retrax.testing.problems import asymmetric_top, gyrostat
+from retrax_papers.pseudospectral.runs import REFERENCE
 
 PENDULUM, START, _, _ = rx.systems.Pendulum3D.paper()
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.bench.problems import PENDULUM_AT_30, W2, attitude_error
 from retrax.engine.step_program import signature, step_program
 from retrax.testing.measurements import derivative_error
 from retrax.testing.problems import PROBLEMS
+from retrax_papers.bench.problems import PENDULUM_AT_30, W2, attitude_error
 
 TOP = rx.systems.HeavyTop([1.0, 2.0, 2.5], mass=1.0, arm=[0.2, -0.1, 0.4])
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.bench import chains, kernels
 from retrax.engine.step_program import signature, step_program
+from retrax_papers.bench import chains, kernels
 
 
 def operations(bodies):

@@ -9,15 +9,14 @@ import pytest
 import xarray as xr
 from typer.testing import CliRunner
 
-from retrax.cli import reproduce as command
 from retrax.cli.main import app
 from retrax.errors import BadInput
-from retrax.reproduce import catalogue, manifest
-from retrax.reproduce.catalogue import Paper, Part
-from retrax.reproduce.drawings import DataFigure, along_time, by_name, columns, write_drawings
-from retrax.reproduce.gallery import make_gallery
-from retrax.reproduce.report import Extra, Finding, Reproduction, kept
 from retrax.show.style import new_figure, style
+from retrax_papers import catalogue, command, manifest
+from retrax_papers.catalogue import Paper, Part
+from retrax_papers.drawings import DataFigure, along_time, by_name, columns, write_drawings
+from retrax_papers.gallery import make_gallery
+from retrax_papers.report import Extra, Finding, Reproduction, kept
 
 T = np.linspace(0.0, 1.0, 5)
 

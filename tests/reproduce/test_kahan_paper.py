@@ -8,7 +8,7 @@ import xarray as xr
 from quoted import latex, missing
 
 from retrax.cli.main import app
-from retrax.reproduce.kahan import runs
+from retrax_papers.kahan import runs
 
 
 @pytest.fixture(scope="module")

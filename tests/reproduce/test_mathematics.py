@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrax.reproduce.mathematics import set_as_mathematics
+from retrax_papers.mathematics import set_as_mathematics
 
 TEN = "<msup><mn>10</mn><mn>−5</mn></msup>"
 

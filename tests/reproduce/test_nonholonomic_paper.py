@@ -6,8 +6,8 @@ import xarray as xr
 from quoted import latex, missing
 
 from retrax.cli.main import app
-from retrax.reproduce.nonholonomic import figures, paper, runs
-from retrax.reproduce.report import markdown, together
+from retrax_papers.nonholonomic import figures, paper, runs
+from retrax_papers.report import markdown, together
 
 # Energy error and final momentum of 180,000 steps, from independent code, to the digits given.
 EXPECTED = {

@@ -17,8 +17,8 @@ import retrax as rx
 PROGRAM = """
 import sys
 from pathlib import Path
-from retrax.reproduce.pseudospectral import paper
-from retrax.reproduce.report import together, write_json
+from retrax_papers.pseudospectral import paper
+from retrax_papers.report import together, write_json
 folder = Path(sys.argv[1])
 parts = [getattr(paper, name) for name in sys.argv[2:]]
 write_json(folder / "numbers.json", together([part(folder, False) for part in parts]).data())

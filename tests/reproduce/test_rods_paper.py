@@ -7,12 +7,12 @@ import pytest
 import xarray as xr
 
 from retrax.analysis.lyapunov import Lyapunov
-from retrax.reproduce.drawings import write_drawings
-from retrax.reproduce.report import markdown, together
-from retrax.reproduce.rods import paper, runs, sliding
-from retrax.reproduce.rods.figures import told_apart
-from retrax.reproduce.rods.findings import chaos, contact
-from retrax.reproduce.rods.runs import Crossed, holding
+from retrax_papers.drawings import write_drawings
+from retrax_papers.report import markdown, together
+from retrax_papers.rods import paper, runs, sliding
+from retrax_papers.rods.figures import told_apart
+from retrax_papers.rods.findings import chaos, contact
+from retrax_papers.rods.runs import Crossed, holding
 
 
 @pytest.mark.parametrize("k, cap, paper", [(0.2, 0.0194, 0.0981), (1.0, 0.2929, 0.3536)])

@@ -5,8 +5,8 @@ import pytest
 import xarray as xr
 from quoted import latex, missing, number
 
-from retrax.reproduce.report import markdown, together
-from retrax.reproduce.string_pendulum.paper import PAPER
+from retrax_papers.report import markdown, together
+from retrax_papers.string_pendulum.paper import PAPER
 
 # Numbers that depend on the motion after 4 s: what the page says, and how far others may be.
 LATE = (

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from retrax.reproduce.report import markdown, together
-from retrax.reproduce.touching import capstan, knot, paper, ring
+from retrax_papers.report import markdown, together
+from retrax_papers.touching import capstan, knot, paper, ring
 
 
 @pytest.mark.campaign

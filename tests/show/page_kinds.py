@@ -9,10 +9,29 @@ import retrax as rx
 from retrax.engine.progress import Interval
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
-from retrax.store.version_0_1 import space_named
 from retrax.trajectory.observe import Observations
 from retrax.trajectory.trajectory import Trajectory
 
+PLACED = rx.Product(rx.SO3(), rx.Translation(3))
+GROUPS = [
+    *(rx.SO3(), rx.SE2(), rx.Product(rx.SE2(), rx.Translation(1))),
+    rx.Product(rx.SO3(), rx.Translation(2)),
+    rx.Product(rx.Power(rx.Translation(3), 6), rx.SO3()),
+    rx.Product(rx.Power(PLACED, 21), rx.Power(PLACED, 21), rx.Translation(2)),
+    rx.Product(rx.Translation(31), rx.Translation(31), rx.Translation(2)),
+    rx.Product(rx.Translation(3), rx.Translation(3)),
+    *(rx.Power(PLACED, n) for n in (1, 2)),
+    *(rx.Translation(n) for n in range(1, 7)),
+]
+# Spaces by their names.
+SPACES = {
+    space.name: space
+    for space in [
+        *map(rx.GroupItself, GROUPS),
+        *(rx.Sphere(3), rx.Torus(3), rx.Stiefel(3, 2), rx.Grassmann(3, 2), rx.Isospectral(3)),
+        rx.CoadjointOrbit(rx.SE3()),
+    ]
+}
 COUNT = 41
 T = np.linspace(0.0, 4.0, COUNT)
 
@@ -44,7 +63,7 @@ def written(group, g, *, drawing=None, momentum=None, **more):
     )
     system = RememberedSystem(
         title=more.get("name", group),
-        space=space_named(group),
+        space=SPACES[group],
         numbers=more.get("numbers", {}),
         functions=(),
         drawing=drawing,

@@ -11,8 +11,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput, CheckFailed
 from retrax.groups.base import AbstractLieGroup
-from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.base import AbstractIntegrator, as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_number, require_untraced, require_whole

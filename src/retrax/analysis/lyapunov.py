@@ -16,8 +16,7 @@ from retrax.engine.backends.native import NativeLoop
 from retrax.engine.backends.xla import XLALoop
 from retrax.engine.progress import Progress, start
 from retrax.errors import BadInput, StepFailed
-from retrax.integrators.base import AbstractIntegrator, Memory, StepInfo
-from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.base import AbstractIntegrator, Memory, StepInfo, as_integrator
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.placement import changes_across
 from retrax.mechanics.reactions import admissible

@@ -7,8 +7,7 @@ from retrax.analysis.convergence import distance
 from retrax.engine.backends import make_loop
 from retrax.engine.progress import start
 from retrax.errors import StepFailed
-from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.base import AbstractIntegrator, as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_untraced

@@ -9,8 +9,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import StepFailed
 from retrax.groups.base import AbstractLieGroup
-from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.base import AbstractIntegrator, as_integrator
 from retrax.mechanics.placement import changes_across
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem

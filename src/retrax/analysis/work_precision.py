@@ -9,8 +9,7 @@ import numpy as np
 from retrax.analysis.convergence import distance, entry_distance
 from retrax.cases.names import fits
 from retrax.errors import BadInput, StepFailed
-from retrax.integrators.base import AbstractIntegrator, require_fit
-from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.base import AbstractIntegrator, as_integrator, require_fit
 from retrax.integrators.collocation import Collocation
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem

@@ -61,7 +61,7 @@ _PREFERRED = (
 _OF_FUNCTIONS = {"CubicHamiltonian"}
 _CLASSES = {
     name: value
-    for name, value in vars(systems).items()
+    for name, value in ((name, getattr(systems, name)) for name in dir(systems))
     if isinstance(value, type)
     and issubclass(value, AbstractGroupSystem)
     and name not in _OF_FUNCTIONS

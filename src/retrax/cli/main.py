@@ -1,11 +1,10 @@
 """The command `retrax`: its subcommands, its help, its version."""
 
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from typing import Annotated
 
 import typer
 
-from retrax.cli.bench import bench
 from retrax.cli.export import export
 from retrax.cli.fit import fit
 from retrax.cli.flags import Command
@@ -13,7 +12,6 @@ from retrax.cli.init import init
 from retrax.cli.listing import list_
 from retrax.cli.optimise import optimise
 from retrax.cli.report import report
-from retrax.cli.reproduce import reproduce
 from retrax.cli.resume import resume
 from retrax.cli.run import run
 from retrax.cli.sentences import STATUSES, Sentences
@@ -29,8 +27,11 @@ app = typer.Typer(
     + ".",
 )
 app.command("list", cls=Command)(list_)
-for _command in (init, run, resume, report, fit, export, optimise, reproduce, verify, bench):
+for _command in (init, run, resume, report, fit, export, optimise, verify):
     app.command(cls=Command)(_command)
+# Packages that know retrax add commands of their own; those on papers come with it.
+for _entry in sorted(entry_points(group="retrax.commands"), key=lambda entry: entry.name):
+    app.command(cls=Command)(_entry.load())
 
 
 def _print_version(wanted: bool) -> bool:

@@ -8,7 +8,6 @@ import typer
 
 from retrax.cases.names import READY
 from retrax.planning.catalogue import PROBLEMS
-from retrax.reproduce.catalogue import PAPERS
 from retrax.systems.catalogue import CASES
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -21,29 +20,23 @@ Progress = Annotated[
 def runnable(incomplete: str) -> list[tuple[str, str]]:
     """Cases with their descriptions, then the run files of this folder."""
     files = [(file.name, "a run file") for file in sorted(Path().glob("*.toml"))]
-    return [*cases(incomplete), *_beginning(incomplete, files)]
+    return [*cases(incomplete), *beginning(incomplete, files)]
 
 
 def cases(incomplete: str) -> list[tuple[str, str]]:
     """Cases with their descriptions."""
-    return _beginning(incomplete, [(name, case.description) for name, case in CASES.items()])
+    return beginning(incomplete, [(name, case.description) for name, case in CASES.items()])
 
 
 def integrators(incomplete: str) -> list[tuple[str, str]]:
     """Integrators with what they stand for."""
-    return _beginning(incomplete, [(name, repr(ready)) for name, ready in READY.items()])
+    return beginning(incomplete, [(name, repr(ready)) for name, ready in READY.items()])
 
 
 def problems(incomplete: str) -> list[tuple[str, str]]:
     """Problems of optimal control with their descriptions."""
     known = [(name, problem.description) for name, problem in PROBLEMS.items()]
-    return _beginning(incomplete, known)
-
-
-def papers(incomplete: str) -> list[tuple[str, str]]:
-    """Papers that can be reproduced."""
-    known = [(name, "the figures and tables of this paper") for name in PAPERS]
-    return _beginning(incomplete, [*known, ("all", "all of them")])
+    return beginning(incomplete, known)
 
 
 def names(incomplete: str) -> list[tuple[str, str]]:
@@ -51,5 +44,6 @@ def names(incomplete: str) -> list[tuple[str, str]]:
     return cases(incomplete) + integrators(incomplete)
 
 
-def _beginning(incomplete: str, known: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def beginning(incomplete: str, known: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Keep the names that begin with what has been typed."""
     return [(name, told) for name, told in known if name.startswith(incomplete)]

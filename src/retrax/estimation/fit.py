@@ -27,8 +27,7 @@ from retrax.estimation.unknowns import (
     unknowns,
     without_inputs,
 )
-from retrax.integrators.base import AbstractIntegrator, require_fit
-from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.base import AbstractIntegrator, as_integrator, require_fit
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.sampled import Sampled
 from retrax.mechanics.signal import Signal

@@ -17,8 +17,7 @@ from retrax.estimation.measurements import Measurements, as_measurements
 from retrax.estimation.plausibility import require_units
 from retrax.estimation.sensors import Sensor, bound
 from retrax.estimation.smoothed import Smoothed
-from retrax.integrators.base import AbstractIntegrator, require_fit
-from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.base import AbstractIntegrator, as_integrator, require_fit
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import MOST_NODES, host_float64, require_number, require_whole, shown

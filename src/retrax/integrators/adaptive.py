@@ -15,11 +15,11 @@ from retrax.integrators.base import (
     AbstractIntegrator,
     Refusal,
     StepInfo,
+    as_integrator,
     explicit_step,
     watched,
     worse,
 )
-from retrax.integrators.composition import as_base
 from retrax.integrators.rkmk import RKMK, momentum_error
 from retrax.integrators.taylor import Taylor
 from retrax.mechanics.state import State
@@ -114,7 +114,7 @@ class Adaptive(AbstractIntegrator):
     counted: ClassVar[str] = "tries"
 
     def __init__(self, base: AbstractIntegrator | str, tolerance: float, most: int = 100_000):
-        base = as_base(base)
+        base = as_integrator(base, "base")
         if isinstance(base, Adaptive):
             raise BadInput(f"base = {base!r} must be an integrator of fixed steps, such as RKMK().")
         if not 1e-14 <= as_float(tolerance) <= 0.1:

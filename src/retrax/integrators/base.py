@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import difflib
 import math
 import operator
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from retrax.groups.retractions import AbstractRetraction
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
-from retrax.numerics.checks import require_instance
+from retrax.numerics.checks import require_instance, shown
 from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.frozen import Frozen, one_line
 from retrax.numerics.newton import NewtonStatus
@@ -241,3 +242,34 @@ def _text(tree: Any, avals: tuple, identity: Fingerprint) -> str:
     values = {field: getattr(integrator, field.name) for field in dataclasses.fields(integrator)}
     given = [f"{f.name}={value!r}" for f, value in values.items() if value != f.default]
     return f"{type(integrator).__name__}({', '.join(given)})"
+
+
+def as_integrator(value: object, argument: str = "integrator") -> AbstractIntegrator:
+    """Return the integrator itself, or the one that `retrax list` calls by this name.
+
+    **Raises:** `BadInput` for anything else, with the names closest to an unknown one.
+    """
+    if isinstance(value, AbstractIntegrator):
+        return value
+    if not isinstance(value, str):
+        lost = (
+            " A file keeps no integrator of your own: give the one that "
+            "run.provenance['integrator'] names."
+        )
+        why = lost if value is None else ""
+        raise BadInput(
+            f"{argument} = {shown(value)} is not a retrax integrator; an instance is needed, such "
+            f'as LieVerlet(), or a name, such as "lie-verlet".{why}'
+        )
+    from retrax.integrators.catalogue import INTEGRATORS, TOUCHING  # which loads them all
+
+    ready = INTEGRATORS | TOUCHING
+    if value in ready:
+        return ready[value]
+    near = difflib.get_close_matches(value.lower(), ready, n=3)
+    named = " or ".join(map(repr, near))
+    answer = f"did you mean {named}? " if near else ""
+    raise BadInput(
+        f"{argument} = {shown(value)} is not the name of an integrator: {answer}rx.INTEGRATORS "
+        "lists them."
+    )

@@ -1,8 +1,5 @@
-"""The one list of integrators, and the integrator of a name: all tables and commands read it."""
+"""The one list of integrators: all tables and commands read it."""
 
-import difflib
-
-from retrax.errors import BadInput
 from retrax.groups.retractions import Cayley, Exp
 from retrax.integrators.adapted_lift import AdaptedLift
 from retrax.integrators.base import AbstractIntegrator
@@ -24,38 +21,7 @@ from retrax.integrators.retraction_flow import RetractionFlow
 from retrax.integrators.rkmk import RKMK, RungeKutta
 from retrax.integrators.tangent_lift import TangentLift
 from retrax.integrators.taylor import Taylor
-from retrax.numerics.checks import shown
 from retrax.numerics.nodes import gauss
-
-
-def as_integrator(value: object, argument: str = "integrator") -> AbstractIntegrator:
-    """The integrator itself, or the one that `retrax list` calls by this name.
-
-    **Raises:** `BadInput` for anything else, with the names closest to an unknown one.
-    """
-    if isinstance(value, AbstractIntegrator):
-        return value
-    if not isinstance(value, str):
-        lost = (
-            " A file keeps no integrator of your own, and files of retrax 0.1 keep none at all: "
-            "give the one that run.provenance['integrator'] names."
-        )
-        why = lost if value is None else ""
-        raise BadInput(
-            f"{argument} = {shown(value)} is not a retrax integrator; an instance is needed, such "
-            f'as LieVerlet(), or a name, such as "lie-verlet".{why}'
-        )
-    ready = INTEGRATORS | TOUCHING
-    if value in ready:
-        return ready[value]
-    near = difflib.get_close_matches(value.lower(), ready, n=3)
-    named = " or ".join(map(repr, near))
-    answer = f"did you mean {named}? " if near else ""
-    raise BadInput(
-        f"{argument} = {shown(value)} is not the name of an integrator: {answer}rx.INTEGRATORS "
-        "lists them."
-    )
-
 
 INTEGRATORS: dict[str, AbstractIntegrator] = {
     "lie-verlet": LieVerlet(),

@@ -12,6 +12,7 @@ from retrax.integrators.base import (
     Memory,
     Refusal,
     StepInfo,
+    as_integrator,
     explicit_step,
     worse,
 )
@@ -47,7 +48,7 @@ class Composition(AbstractIntegrator):
     preserves: frozenset[str] = eqx.field(static=True)
 
     def __init__(self, base: AbstractIntegrator | str, order: int):
-        base = as_base(base)
+        base = as_integrator(base, "base")
         if "symmetric" not in base.preserves or base.order != 2:
             raise BadInput(
                 f"base = {base!r} cannot be composed: the coefficients raise the order of "
@@ -111,10 +112,3 @@ class Composition(AbstractIntegrator):
         start = state, explicit_step(jnp.zeros(1)), memory
         end, _ = lax.scan(substep, start, jnp.array(fractions(self.order)))  # (1)
         return end
-
-
-def as_base(base: object) -> AbstractIntegrator:
-    """The integrator that another one is made of: `base` itself, or the one of this name."""
-    from retrax.integrators.catalogue import as_integrator  # the catalogue holds compositions
-
-    return as_integrator(base, "base")

@@ -8,8 +8,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, explicit_step
-from retrax.integrators.composition import Composition, as_base
+from retrax.integrators.base import (
+    AbstractIntegrator,
+    Refusal,
+    StepInfo,
+    as_integrator,
+    explicit_step,
+)
+from retrax.integrators.composition import Composition
 from retrax.integrators.diagnosis import longest_step
 from retrax.mechanics.quadratic_field import AbstractQuadraticField, Matrix, Point
 from retrax.mechanics.state import State
@@ -135,7 +141,7 @@ class RadialProjection(AbstractIntegrator):
     needs_momentum: ClassVar[bool] = False
 
     def __init__(self, base: AbstractIntegrator | str):
-        base = as_base(base)
+        base = as_integrator(base, "base")
         inner = base.base if isinstance(base, Composition) else base
         if not isinstance(inner, Kahan):
             raise BadInput(

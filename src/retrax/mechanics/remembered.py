@@ -36,8 +36,8 @@ MASS_MATRIX = "mass matrix"
 class RememberedSystem(AbstractGroupSystem):
     """A system whose functions a file could not keep: it can be drawn, but not run.
 
-    `retrax.load` returns it in `run.system` where the system holds functions written by the user,
-    or where the file is of retrax 0.1. Everything that needs those functions raises `BadInput`.
+    `retrax.load` returns it in `run.system` where the system holds functions written by the user.
+    Everything that needs those functions raises `BadInput`.
 
     **Attributes:**
 
@@ -79,11 +79,6 @@ class RememberedSystem(AbstractGroupSystem):
         self.title, self.space, self.numbers, self.functions = title, space, numbers, functions
         self.drawing, self.measured, self.e3_points_up = drawing, measured or {}, e3_points_up
         self.recipe, self.trust = recipe, trust
-
-    @staticmethod
-    def _upgraded(fields: dict[str, Any]) -> dict[str, Any]:
-        """Read a description that was written before recipes were part of it."""
-        return {"recipe": "", "trust": (), **fields}
 
     def __check_init__(self):
         """Reject parts of other types: they come from a file."""

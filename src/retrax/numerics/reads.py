@@ -100,8 +100,7 @@ _MATHEMATICS = frozenset(
 )
 # Packages of retrax that do, and the modules of others that look at states.
 _MECHANICS = frozenset(
-    "bench contact groups integrators mechanics mechanisms numerics reproduce spaces systems "
-    "testing".split()
+    "contact groups integrators mechanics mechanisms numerics spaces systems testing".split()
 )
 _LOOKING = frozenset(
     ["retrax.run.events"]

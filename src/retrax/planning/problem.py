@@ -10,8 +10,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
-from retrax.integrators.base import AbstractIntegrator, require_fit
-from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.base import AbstractIntegrator, as_integrator, require_fit
 from retrax.integrators.driven import Driven
 from retrax.mechanics.actuated import Actuated, Actuators, Inputs
 from retrax.mechanics.controls import Held

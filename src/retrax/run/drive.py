@@ -13,7 +13,6 @@ from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.checks import is_traced, shown
 from retrax.numerics.reuse import remember
 
@@ -36,6 +35,8 @@ def unwrapped(
     if not isinstance(plant, Actuated):
         if not isinstance(plant, AbstractGroupSystem):
             return plant, integrator  # the checks of a run say what is wrong with it
+        from retrax.mechanisms.system import MechanismSystem  # to say what it lacks
+
         what = "rx.Actuated(system, inputs=B), with a column of B for each input"
         if isinstance(plant, MechanismSystem):
             what = (

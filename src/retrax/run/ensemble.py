@@ -14,8 +14,7 @@ from retrax.engine.backends import gpu_of, make_members
 from retrax.engine.backends.members import Members
 from retrax.engine.progress import INTERVAL, Packing
 from retrax.errors import BadInput, warn
-from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.base import AbstractIntegrator, as_integrator
 from retrax.integrators.driven import Driven
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State

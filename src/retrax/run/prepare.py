@@ -8,8 +8,7 @@ from jaxtyping import Array
 
 from retrax.engine.backends import require_backend
 from retrax.errors import BadInput
-from retrax.integrators.base import AbstractIntegrator, require_fit
-from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.base import AbstractIntegrator, as_integrator, require_fit
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem

@@ -13,8 +13,7 @@ from retrax.engine.progress import Interval, Packing, start
 from retrax.engine.step_program import memory_of
 from retrax.errors import BadInput, RetraxError, StepFailed, printable
 from retrax.files import WritingLock, as_path
-from retrax.integrators.base import AbstractIntegrator, Memory
-from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.base import AbstractIntegrator, Memory, as_integrator
 from retrax.integrators.driven import Driven
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import AbstractControl
@@ -296,7 +295,7 @@ def _go_back(stored: Stored, running: Running) -> None:
 
 
 def _memory(stored: Stored, running: Running, state: State) -> Memory | None:
-    """Return what the last step hands to the next one; files of retrax 0.1 do not keep it."""
+    """Return what the last step hands to the next one; there is none before the first."""
     text = stored.record["restart"].get("memory")
     if text is None:
         return None

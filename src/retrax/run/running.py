@@ -4,7 +4,7 @@ import dataclasses
 import shlex
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -21,13 +21,15 @@ from retrax.run.events import Lookout
 from retrax.run.failure import ending_of, explain
 from retrax.run.listening import listening
 from retrax.run.progress_bar import Reporter, reporter
-from retrax.store.checkpoint import Checkpoint, Rows
 from retrax.trajectory.energy_band import escape
 from retrax.trajectory.inputs import asked, limited, saturation
 from retrax.trajectory.observe import aliasing
 from retrax.trajectory.provenance import provenance
 from retrax.trajectory.run import Run
 from retrax.trajectory.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from retrax.store.checkpoint import Checkpoint
 
 # An interval in which nothing has happened.
 _QUIET = quiet()
@@ -62,7 +64,7 @@ class Running:
         self.loop.compile(self.at, self.chunks.capacity)
         self.compile_seconds = time.perf_counter() - clock
         self.provenance = provenance(run.system, run.integrator, self.loop.name)
-        self.saved: list[Rows] = []
+        self.saved: list[list[np.ndarray]] = []
         self.seconds = 0.0
         self._tree = jax.tree.structure((self.at.state, self.at.interval))
         self._looked_for_ending, self._found_ending = False, None
@@ -96,7 +98,7 @@ class Running:
     def chunks_saved(self) -> int:
         return len(self.saved)
 
-    def rows(self, first: int) -> list[Rows]:
+    def rows(self, first: int) -> list[list[np.ndarray]]:
         """Return the chunks from `first` on, in a driven run with its inputs beside them."""
         driven, plan = self.begun.integrator, self.begun.plan
         chunks = self.saved[first:]
@@ -307,7 +309,7 @@ def interrupted(step: int, steps: int) -> KeyboardInterrupt:
 
 
 def finish_with_checkpoint(
-    running: Running, checkpoint: Checkpoint, progress: object
+    running: Running, checkpoint: "Checkpoint", progress: object
 ) -> Trajectory:
     """Take all steps that are left, and commit them on the way and at the end.
 
@@ -342,7 +344,7 @@ def finish_with_checkpoint(
     return _or_failed(running, trajectory)
 
 
-def _closed(checkpoint: Checkpoint) -> CheckpointFailed | None:
+def _closed(checkpoint: "Checkpoint") -> CheckpointFailed | None:
     try:
         checkpoint.close()
     except CheckpointFailed as failure:

@@ -3,7 +3,6 @@
 import math
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -11,10 +10,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from retrax.derivatives.traced_run import simulate_traced
 from retrax.errors import BadInput
-from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.base import AbstractIntegrator, as_integrator
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.events import Event, Stop, Watched, as_events
 from retrax.mechanics.state import State
@@ -30,7 +27,6 @@ from retrax.run.progress_bar import ProgressOption, is_shown
 from retrax.run.ready_loop import READY_LOOPS, ReadyLoop
 from retrax.run.running import Running, finish, finish_with_checkpoint
 from retrax.run.spans import steps_asked
-from retrax.store.checkpoint import Checkpoint, new_store, require_path, stored_objects
 from retrax.trajectory.run import Plan, Run
 from retrax.trajectory.trajectory import Trajectory
 
@@ -116,15 +112,15 @@ def simulate(
             "outside of the transformation."
         )
     if traced:
+        from retrax.derivatives.traced_run import simulate_traced
+
         return simulate_traced(run, backend)
     if type(backend) is str:
         READY_LOOPS.keep(moving, method, backend)
     if is_open((moving, method)):
         run = Run(*kept((moving, method)), begin, None, plan)
     require_room(sum(leaf.nbytes for leaf in jax.tree.leaves(begin)), plan.steps, plan.save_every)
-    return _simulate(
-        run, None if checkpoint is None else require_path(checkpoint), progress, backend, watched
-    )
+    return _simulate(run, checkpoint, progress, backend, watched)
 
 
 def run_quickly(
@@ -140,16 +136,21 @@ def run_quickly(
 
 def _simulate(
     run: Run,
-    path: Path | None,
+    checkpoint: object,
     progress: object,
     backend: str,
     events: dict[str, Event | Stop] | None,
 ) -> Trajectory:
-    objects = {} if path is None else stored_objects(run.system, run.integrator)
     lookout = Lookout(events, run) if events else None
-    running = Running(run, backend, adapts=path is None, lookout=lookout)
-    running.save(run.state, running.at.interval)
-    if path is None:
+    if checkpoint is None:
+        running = Running(run, backend, adapts=True, lookout=lookout)
+        running.save(run.state, running.at.interval)
         return finish(running, progress)
-    checkpoint = Checkpoint(new_store(path, objects, running), running, sent=len(running.saved))
-    return finish_with_checkpoint(running, checkpoint, progress)
+    from retrax.store.checkpoint import Checkpoint, new_store, require_path, stored_objects
+
+    path = require_path(checkpoint)
+    objects = stored_objects(run.system, run.integrator)
+    running = Running(run, backend, adapts=False, lookout=lookout)
+    running.save(run.state, running.at.interval)
+    commits = Checkpoint(new_store(path, objects, running), running, sent=len(running.saved))
+    return finish_with_checkpoint(running, commits, progress)

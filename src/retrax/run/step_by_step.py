@@ -16,8 +16,7 @@ from retrax.engine.progress import INTERVAL, Packing
 from retrax.engine.progress import start as begun
 from retrax.engine.step_program import step_identity
 from retrax.errors import BadInput, warn
-from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.base import AbstractIntegrator, as_integrator
 from retrax.integrators.driven import Driven
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import Held

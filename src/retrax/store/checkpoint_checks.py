@@ -38,7 +38,7 @@ def _failure(x: Any) -> bool:
 def _restart(x: Any) -> bool:
     if not isinstance(x, dict) or not {"step", "state", "since"} <= x.keys():
         return False
-    remembered = x.get("memory")  # nothing before the first step, and in format 1
+    remembered = x.get("memory")  # nothing before the first step
     numbers = [x["state"], x["since"], *([] if remembered is None else [remembered])]
     return _whole(0)(x["step"]) and all(map(_numbers, numbers))
 
@@ -164,8 +164,7 @@ def _contradiction(told: dict[str, Any], kinds: list[Column]) -> str | None:
         and restart["step"] <= steps,
         "a restart from other numbers": 8 * len(read_numbers(restart["state"])) == state,
         "a restart without what its step hands on": restart["step"] == 0
-        or restart.get("memory") is not None
-        or told["format_version"] == 1,
+        or restart.get("memory") is not None,
         "a restart after other statistics": len(read_numbers(restart["since"]))
         == len(Interval._fields),
         "checksums of other arrays": list(told["crc"]) == [kind.name for kind in kinds],

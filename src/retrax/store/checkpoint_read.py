@@ -39,7 +39,6 @@ from retrax.store.free_memory import require_readable
 from retrax.store.measured import require_measured, require_start
 from retrax.store.objects import Trust
 from retrax.store.run_objects import read_objects, state_like, with_kept
-from retrax.store.version_0_1 import without_picture
 from retrax.store.whole import whole_states
 from retrax.trajectory.crossings import Events, events_of
 from retrax.trajectory.dataset import INPUTS, unflattened
@@ -100,7 +99,7 @@ class Stored(NamedTuple):
 
     def provenance(self) -> dict[str, str]:
         """Return how the run was made, and why it failed if it did."""
-        made = without_picture(self.words())
+        made = self.words()
         failure = self.record["failure"]
         return made if failure is None else made | {"failure": printable(failure["sentence"])}
 
@@ -122,11 +121,11 @@ def read_record(path: Path) -> tuple[dict[str, Any], list[Column]]:
     if attributes.get("format") != FORMAT:
         raise BadInput(f"path = {str(path)!r} is a Zarr store, but not a checkpoint of retrax.")
     version = attributes.get("format_version")
-    if type(version) is not int or version < 1:
+    if type(version) is not int or version < FORMAT_VERSION:
         raise BadInput(f"path = {str(path)!r} is damaged: retrax has no format {shown(version)}.")
     if version > FORMAT_VERSION:
         raise BadInput(
-            f"path = {str(path)!r} was written in format {version}, and this retrax reads up to "
+            f"path = {str(path)!r} was written in format {version}, and this retrax reads "
             f"{FORMAT_VERSION}: a newer retrax is needed."
         )
     return checked_record(str(path / RECORD), record)
@@ -262,7 +261,7 @@ def _bytes(file: Path, otherwise: str) -> bytes:
 def load_checkpoint(path: Path, trust: Trust) -> Trajectory:
     """Read a run as far as it is committed."""
     stored = read_checkpoint(path)
-    found = read_objects(path, stored.start, stored.states(), stored.words(), trust)
+    found = read_objects(path, stored.start, stored.states(), trust)
     return trajectory_of(stored, *found)
 
 

@@ -16,7 +16,6 @@ from retrax.store.checksum import CHECKSUM, checksum_of, require_whole
 from retrax.store.measured import require_measured
 from retrax.store.objects import Data, Modules, Trust, trusted
 from retrax.store.run_objects import encode_run, read_objects, require_begun, with_kept
-from retrax.store.version_0_1 import without_picture
 from retrax.store.whole import require_even, whole_run
 from retrax.trajectory.dataset import Contents, contents, from_dataset
 from retrax.trajectory.trajectory import Trajectory
@@ -148,18 +147,17 @@ def opened(path: Path) -> "xr.Dataset":
 def _trajectory(path: Path, ds: "xr.Dataset", trust: Trust) -> Trajectory:
     run, objects = from_dataset(ds), _objects(ds)
     require_whole(path, ds)
-    found = read_objects(path, objects, run.states, run.provenance, trust)
+    found = read_objects(path, objects, run.states, trust)
     run.system, run.integrator = found
     run.take_events(objects.get("events"))
     run.states = with_kept(run.states, run.integrator)
     require_begun(run, objects)
     require_measured(run)
-    run.provenance = without_picture(run.provenance)
     return run
 
 
 def _objects(ds: "xr.Dataset") -> dict[str, Data]:
-    """Read the data of the system and the integrator; files of retrax 0.1 have none."""
+    """Read the data of the system and the integrator."""
     if OBJECTS not in ds:
         if CHECKSUM in ds.attrs:
             raise BadInput(f"it has no variable {OBJECTS!r}.")

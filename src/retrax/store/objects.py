@@ -60,10 +60,8 @@ Trust = frozenset[str] | None
 Modules = str | ModuleType | Sequence[str | ModuleType]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
-# `groups:SO3`; retrax 0.1 wrote the module, `retrax.groups.so3:SO3`.
-_REFERENCE = re.compile(
-    rf"(?:retrax\.)?({'|'.join(FOLDERS)})(?:\.[a-z0-9_]+)*:({_NAME.pattern})", re.ASCII
-)
+# The folder and the name: `groups:SO3`.
+_REFERENCE = re.compile(rf"({'|'.join(FOLDERS)}):({_NAME.pattern})", re.ASCII)
 _LONGEST = 200
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -299,8 +297,6 @@ def _decode_object(data: dict[str, Data], trust: Trust) -> Any:
     cls: Any = _in_retrax(data["class"])
     fields = {name: _decode(x, trust) for name, x in data["fields"].items()}
     known = _parts(cls)
-    if set(fields) != known and hasattr(cls, "_upgraded"):  # of an earlier version of retrax
-        fields = cls._upgraded(fields)
     fields = _later(cls, set(fields)) | fields
     if set(fields) != known:
         odd = ", ".join(sorted(set(fields) ^ known))

@@ -30,7 +30,6 @@ from retrax.store.objects import (
     encode,
     factories,
 )
-from retrax.store.version_0_1 import system_in_words
 from retrax.trajectory.trajectory import Trajectory
 
 _KINDS = {
@@ -162,14 +161,11 @@ def decode_object(data: Mapping[str, Data], name: str, trust: Trust) -> Any:
     return value
 
 
-def read_objects(
-    path: Path, data: Mapping[str, Data], states: State, words: dict[str, str], trust: Trust
-) -> RunObjects:
+def read_objects(path: Path, data: Mapping[str, Data], states: State, trust: Trust) -> RunObjects:
     """Rebuild as much of what moves and how as the data of a file allows.
 
-    **Arguments:** `states`: the states of the run, which the system must fit; `words`: its
-    provenance, all that a file of retrax 0.1 has; `trust`: as for `decode`. Warns where something
-    is stored but cannot be rebuilt.
+    **Arguments:** `states`: the states of the run, which the system must fit; `trust`: as for
+    `decode`. Warns where something is stored but cannot be rebuilt.
     """
     system = _readable(path, data, "system", states, trust)
     if system is None:
@@ -179,8 +175,6 @@ def read_objects(
             system = dataclasses.replace(
                 system, recipe=json.dumps(data["system"]), trust=tuple(modules)
             )
-    if system is None:
-        system = system_in_words(words, states)
     return RunObjects(system, _readable(path, data, "integrator", states, trust))
 
 

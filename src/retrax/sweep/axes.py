@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from retrax.errors import BadInput
-from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.base import AbstractIntegrator, as_integrator
 from retrax.numerics.checks import host_float64
 from retrax.run.checks import require_count, require_step_size
 from retrax.run.chunks import saved_steps

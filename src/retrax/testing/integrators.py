@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from retrax.errors import CheckFailed
-from retrax.integrators.base import VOCABULARY, AbstractIntegrator
-from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.base import VOCABULARY, AbstractIntegrator, as_integrator
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.numerics.checks import require_instance
 from retrax.testing import measurements

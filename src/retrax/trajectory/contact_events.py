@@ -8,13 +8,15 @@ without a collision.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from retrax.mechanics.contact import AbstractContacts
 from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
-from retrax.trajectory.retaken import Retaken
+
+if TYPE_CHECKING:
+    from retrax.trajectory.retaken import Retaken
 
 KINDS = ("impact", "jam", "slip", "stick", "release")
 # Of more times a text tells only the first.
@@ -75,7 +77,7 @@ class Listening:
         self._names, self._parties = contact.names, contact.parties
         self._last, self._jams = np.where(closed, mode, OPEN), np.zeros(closed.shape, bool)
 
-    def hear(self, steps: Retaken) -> None:
+    def hear(self, steps: "Retaken") -> None:
         """Find the events of more steps."""
         mode, normal = np.asarray(steps.record.mode), np.asarray(steps.record.normal)
         pushes = normal > 0

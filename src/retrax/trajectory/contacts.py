@@ -18,7 +18,8 @@ from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
 from retrax.numerics.evaluate import Evaluated, evaluate
 from retrax.trajectory.contact_events import ContactEvent, Listening
 from retrax.trajectory.observe import Values, in_blocks, picked
-from retrax.trajectory.retaken import Powers, Retaken, has_contact, joined_powers, retaken
+from retrax.trajectory.reactions import has_contact
+from retrax.trajectory.retaken import Powers, Retaken, joined_powers, retaken
 from retrax.trajectory.rod_contacts import RodColumns, Things
 from retrax.trajectory.rod_events import RodListening
 

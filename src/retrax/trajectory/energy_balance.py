@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from retrax.trajectory.observe import Series
-from retrax.trajectory.retaken import has_contact
+from retrax.trajectory.reactions import has_contact
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory

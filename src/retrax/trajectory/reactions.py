@@ -1,17 +1,41 @@
-"""What a run tells of contacts, joints and constraints, and of their forces."""
+"""What a run tells of contacts, joints and constraints, and of their forces.
+
+Mechanisms and contact are loaded when somebody asks about them.
+"""
 
 import abc
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from retrax.trajectory.contacts import ContactMotions, History, history_of, reaction_of
-from retrax.trajectory.energy_book import EnergyBook, book_of
-from retrax.trajectory.joints import JointMotions
+from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.driven import Driven
+from retrax.mechanics.remembered import RememberedSystem
 from retrax.trajectory.observe import Observations, Values
-from retrax.trajectory.retaken import has_contact
 
 if TYPE_CHECKING:
+    from retrax.trajectory.contacts import ContactMotions, History
+    from retrax.trajectory.energy_book import EnergyBook
+    from retrax.trajectory.joints import JointMotions
     from retrax.trajectory.trajectory import Trajectory
+
+
+def method_of(run: "Trajectory") -> AbstractIntegrator | None:
+    """Return the integrator that knows the contacts."""
+    found = run.integrator
+    return found.integrator if isinstance(found, Driven) else found
+
+
+def has_contact(run: "Trajectory") -> bool:
+    """Tell whether the steps of a run can be asked what contacts did in them."""
+    system = run.system
+    if system is None or isinstance(system, RememberedSystem) or system.contact is None:
+        return False
+    return hasattr(method_of(run), "contact_record")
+
+
+def had_contact(run: "Trajectory") -> bool:
+    """Tell whether a run had contacts that its file, which lacks functions, cannot tell about."""
+    return isinstance(run.system, RememberedSystem) and hasattr(method_of(run), "contact_record")
 
 
 class AbstractReactions(abc.ABC):
@@ -35,26 +59,34 @@ class AbstractReactions(abc.ABC):
         """Whether JAX is tracing the run."""
 
     @cached_property
-    def _history(self) -> History:
+    def _history(self) -> "History":
         """What contacts did; computed once."""
+        from retrax.trajectory.contacts import history_of
+
         run = self._with_numbers("contacts")
         return run.as_it_was(lambda: history_of(run))
 
     @property
-    def contacts(self) -> ContactMotions:
+    def contacts(self) -> "ContactMotions":
         """The contacts of a system along the run, by name: gaps, impulses, slip, friction work.
 
         They are found by taking the steps again from the saved states.
         """
+        from retrax.trajectory.contacts import ContactMotions
+
         return ContactMotions(self._with_numbers("contacts"), self._history)
 
-    def energy_book(self) -> EnergyBook:
+    def energy_book(self) -> "EnergyBook":
         """Tell where the energy of a run with contact went: friction, impacts, forces, the rest."""
+        from retrax.trajectory.energy_book import book_of
+
         return book_of(self._with_numbers("energy_book()"), self._history)
 
     @property
-    def joints(self) -> JointMotions:
+    def joints(self) -> "JointMotions":
         """The joints and wheels of a mechanism along the run, by name: angles, rates, forces."""
+        from retrax.trajectory.joints import JointMotions
+
         return JointMotions(self._with_numbers("joints"))
 
     @property
@@ -81,6 +113,8 @@ class AbstractReactions(abc.ABC):
         tension = self._tension
         if tension is None:
             return self.observations.reaction
+        from retrax.trajectory.contacts import reaction_of
+
         return reaction_of(self._with_numbers("reaction"), tension)
 
     def constraint_violation(self) -> Values:

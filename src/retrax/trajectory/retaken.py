@@ -21,10 +21,10 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.contact.last_touch import LastTouch
 from retrax.integrators.contact.neighbours import Neighbours
 from retrax.integrators.driven import Driven
-from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.evaluate import Evaluated, evaluate
+from retrax.trajectory.reactions import method_of
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -73,25 +73,12 @@ class _Block(NamedTuple):
     interval: np.ndarray
 
 
-def has_contact(run: "Trajectory") -> bool:
-    """Tell whether the steps of a run can be asked what contacts did in them."""
-    system = run.system
-    if system is None or isinstance(system, RememberedSystem) or system.contact is None:
-        return False
-    return hasattr(_method(run), "contact_record")
-
-
-def had_contact(run: "Trajectory") -> bool:
-    """Tell whether a run had contacts that its file, which lacks functions, cannot tell about."""
-    return isinstance(run.system, RememberedSystem) and hasattr(_method(run), "contact_record")
-
-
 def retaken(run: "Trajectory") -> Iterator[Retaken]:
     """Take all steps of a run again, and tell in blocks what contacts did.
 
     A warning says where they come to other states than those that were saved.
     """
-    system, integrator, method = run.system, run.integrator, _method(run)
+    system, integrator, method = run.system, run.integrator, method_of(run)
     assert system is not None and integrator is not None and method is not None
     one: Any = jax.tree.map(lambda x: np.asarray(x)[0], run.states)
     packing, memory = Packing(one), Packing(jax.eval_shape(integrator.memory, system, one))
@@ -189,7 +176,7 @@ def _blocks(
     assert system is not None and integrator is not None
     single = make_single(system, integrator, one, h, _backend(run))
     leaves = [np.asarray(x).reshape(len(run.t), -1) for x in jax.tree.leaves(run.states)]
-    rows, hands_on = np.concatenate(leaves, axis=1), hasattr(_method(run), "record")
+    rows, hands_on = np.concatenate(leaves, axis=1), hasattr(method_of(run), "record")
     first, handed, worst, count = rows[0, -1], None, 0.0, 0
     if not hands_on:
         handed = Packing.rows(evaluate(_memory, integrator, system, one))[:, 0]
@@ -254,12 +241,6 @@ def _miss(block: _Block, rows: np.ndarray) -> float:
 
 def _backend(run: "Trajectory") -> str:
     return "xla" if run.provenance.get("backend") == "xla" else "auto"
-
-
-def _method(run: "Trajectory") -> AbstractIntegrator | None:
-    """Return the integrator that knows the contacts."""
-    found = run.integrator
-    return found.integrator if isinstance(found, Driven) else found
 
 
 @Evaluated

@@ -10,7 +10,7 @@ from retrax.errors import printable
 from retrax.trajectory.contact_events import KINDS
 from retrax.trajectory.energy_balance import balance_of
 from retrax.trajectory.observe import aliasing, deviations, drift
-from retrax.trajectory.retaken import had_contact, has_contact
+from retrax.trajectory.reactions import had_contact, has_contact
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory

@@ -35,9 +35,8 @@ from retrax.trajectory.observe import (
     observe_traced,
 )
 from retrax.trajectory.provenance import Origin
-from retrax.trajectory.reactions import AbstractReactions
+from retrax.trajectory.reactions import AbstractReactions, had_contact, has_contact
 from retrax.trajectory.records import Records
-from retrax.trajectory.retaken import had_contact, has_contact
 from retrax.trajectory.shown import AbstractShown
 from retrax.trajectory.summary import html, measures, summary
 

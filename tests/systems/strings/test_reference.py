@@ -2,12 +2,10 @@
 
 from functools import lru_cache
 
-import jax
 import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.store.objects import decode, encode
 
 PENDULUM = rx.systems.StringPendulum
 # The exact solution of the semi-discrete equations (20 elements, reading A) at three times: the
@@ -143,18 +141,3 @@ def test_the_start_is_the_legendre_transform_and_not_a_difference():
     moved = run.g[0][1] - run.g[0][0]
     velocity = np.asarray(system.velocity(state.g, state.momentum))[:60].reshape(20, 3)
     assert 1e-9 < np.max(np.abs(moved - h * velocity)) < 1e-6
-
-
-def test_fields_of_retrax_0_1_can_still_be_read():
-    system = PENDULUM.paper(elements=4)[0]
-    stored = encode(system, "system")
-    fields = stored["fields"]
-    grouped = {**fields.pop("bodies")["fields"], **fields.pop("mass_matrix")["fields"]}
-    fields |= {**grouped, "group": encode(system.group, "group")}
-    assert len(fields) == 17
-    again = decode(stored, frozenset())
-    same = jax.tree.map(np.array_equal, again, system)
-    assert jax.tree.structure(again) == jax.tree.structure(system) and all(jax.tree.leaves(same))
-    del fields["columns"]
-    with pytest.raises(rx.BadInput, match="cannot be read"):
-        decode(stored, frozenset())

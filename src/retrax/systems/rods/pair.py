@@ -158,11 +158,6 @@ class RodsInContact(AbstractRollingPair):
             cls, _FIXED, "give the rods loads: gravity, or a force of a Rod's subclass"
         )
 
-    @staticmethod
-    def _upgraded(fields: dict[str, Any]) -> dict[str, Any]:
-        """Read a pair that was stored before rods could slip and part."""
-        return {"restitution": jnp.zeros(()), "unilateral": False, **fields}
-
     @property
     def name(self) -> str:
         return f"pair of rods of {self.first.elements} and {self.second.elements} elements"

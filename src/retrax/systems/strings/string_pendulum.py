@@ -164,14 +164,6 @@ class StringPendulum(AbstractSplitSystem):
         system = cls(**starts.PAPER, elements=elements, law=law)
         return system, starts.paper_state(system, reading), 1e-4, 50_000
 
-    @classmethod
-    def _upgraded(cls, fields: dict[str, Any]) -> dict[str, Any]:
-        """The fields of this class from those in a file of retrax 0.1, which were not grouped."""
-        grouped = {"bodies": Bodies, "mass_matrix": MassMatrix}
-        parts = {name: kind(*(fields[x] for x in kind._fields)) for name, kind in grouped.items()}
-        inside = {"group", *Bodies._fields, *MassMatrix._fields}
-        return parts | {name: value for name, value in fields.items() if name not in inside}
-
     @property
     def name(self) -> str:
         return "string pendulum"

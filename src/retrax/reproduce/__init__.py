@@ -1,1 +1,0 @@
-"""The figures and tables of papers, computed again and compared with what they say."""
