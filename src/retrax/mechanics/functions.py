@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import equinox as eqx
 import jax
@@ -18,6 +18,7 @@ from retrax.numerics.checks import finite_rows, reason, require_function, requir
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
 from retrax.numerics.looks import UserFunction
+from retrax.numerics.modules import Filled, Held
 from retrax.numerics.reads import is_of_library, is_pure
 
 # A function of JAX arrays, of whatever arguments the place that takes it names.
@@ -38,28 +39,17 @@ def as_pytree(function: Function | None) -> Function | None:
     between the members of an ensemble. What the user wrote is called as a `UserFunction`, so that
     a program which was made from it is known to be of what it does now. `None` stays `None`.
     """
-    as_it_is: Function | None = function
-    if isinstance(function, eqx.Module) and not all(
-        map(eqx.is_array_like, jax.tree.leaves(function))
-    ):
-        arrays, rest = eqx.partition(function, eqx.is_array_like)
-        return Partial(UserFunction(_Refilled(rest)), arrays)
-    if function is None or isinstance(function, eqx.Module):
-        return as_it_is
+    if function is None:
+        return None
+    if isinstance(function, eqx.Module):
+        own: Any = function
+        is_ours = type(own).__module__.partition(".")[0] == "retrax"
+        return own if is_ours else Partial(UserFunction(Filled(own)), Held(own))
     if isinstance(function, Partial):
         return Partial(_users(function.func), *function.args, **function.keywords)
     if isinstance(function, MethodType) and isinstance(function.__self__, eqx.Module):
         return Partial(_users(function.__func__), function.__self__)
     return Partial(_users(function))
-
-
-class _Refilled(NamedTuple):
-    """A module without its arrays, as a function of these and its arguments."""
-
-    rest: Any
-
-    def __call__(self, arrays: Any, *args: Any) -> Any:
-        return eqx.combine(arrays, self.rest)(*args)
 
 
 def _users(function: Function) -> Function:

@@ -31,7 +31,7 @@ from jax.core import Tracer
 from retrax.errors import BadInput
 from retrax.numerics.capture import Call, Capture, capture
 from retrax.numerics.known import nothing_is_traced
-from retrax.numerics.walk import Walk
+from retrax.numerics.walk import ByContent, Walk
 
 # Captures of so many functions of which all is known are kept.
 _MOST = 1024
@@ -71,10 +71,6 @@ def _key(function: UserFunction) -> Hashable:
     if isinstance(wrapped, MethodType):
         return id(wrapped.__self__), id(wrapped.__func__)
     return wrapped if isinstance(wrapped, ByContent) else id(wrapped)
-
-
-class ByContent:
-    """A callable that compares by what it consists of, and not by which object it is."""
 
 
 class Once:
