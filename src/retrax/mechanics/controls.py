@@ -123,8 +123,11 @@ def inputs_of(found: ArrayLike) -> Inputs:
 
 def law_name(law: Function) -> str:
     """Return what a law is called."""
-    function = inspect.unwrap(law.func if isinstance(law, Partial) else law)
-    function = function.module if isinstance(function, Filled) else function
+    if isinstance(law, Partial):
+        return law_name(law.func)
+    function = inspect.unwrap(law)
+    if isinstance(function, Filled):
+        return law_name(function.function)
     return getattr(function, "__name__", type(function).__name__)
 
 

@@ -17,7 +17,7 @@ from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.numerics.checks import finite_rows, reason, require_function, require_output
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
-from retrax.numerics.looks import UserFunction
+from retrax.numerics.looks import UserFunction, is_plain
 from retrax.numerics.modules import Filled, Held
 from retrax.numerics.reads import is_of_library, is_pure
 
@@ -32,24 +32,34 @@ def as_pytree(function: None) -> None: ...
 @overload
 def as_pytree(function: Function) -> Function: ...
 def as_pytree(function: Function | None) -> Function | None:
-    """Return a function that passes through `jax.jit`; modules stay as they are.
+    """Return a function that passes through `jax.jit`; modules of retrax stay as they are.
 
     Arrays held by an `equinox.Module`, the function itself or the object whose method it is, or
-    bound in a `jax.tree_util.Partial` stay parameters: they can be differentiated and may differ
+    bound in a `jax.tree_util.Partial` are parameters: they can be differentiated and may differ
     between the members of an ensemble. What the user wrote is called as a `UserFunction`, so that
     a program which was made from it is known to be of what it does now. `None` stays `None`.
     """
     if function is None:
         return None
-    if isinstance(function, eqx.Module):
-        own: Any = function
-        is_ours = type(own).__module__.partition(".")[0] == "retrax"
-        return own if is_ours else Partial(UserFunction(Filled(own)), Held(own))
-    if isinstance(function, Partial):
-        return Partial(_users(function.func), *function.args, **function.keywords)
+    given: Any = function
     if isinstance(function, MethodType) and isinstance(function.__self__, eqx.Module):
-        return Partial(_users(function.__func__), function.__self__)
-    return Partial(_users(function))
+        given = Partial(function.__func__, function.__self__)
+    if isinstance(given, Partial):
+        func, arguments = _users(given.func), jax.tree.structure((given.args, given.keywords))
+        if func is given.func or is_plain(arguments):
+            return _shared(func, given)
+    elif not isinstance(given, eqx.Module):
+        return Partial(_users(given))
+    elif type(given).__module__.startswith("retrax."):
+        return function
+    return Partial(UserFunction(Filled(given)), Held(given))
+
+
+def _shared(function: Function, partial: Any) -> Partial:
+    """Return a partial function of the same arguments, and of no copy of their dictionary."""
+    shared: Any = Partial(function)
+    shared.__setstate__((function, partial.args, partial.keywords, {}))
+    return shared
 
 
 def _users(function: Function) -> Function:

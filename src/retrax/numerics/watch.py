@@ -31,7 +31,7 @@ def is_open(parts: Any) -> bool:
     """
     found = [x for x in jax.tree.leaves(parts, is_leaf=_is_of_user) if _is_of_user(x)]
     return any(
-        is_open(x.module)
+        is_open(x.function)
         if isinstance(x, Held)
         else not isinstance(x, Partial) or _is_open_beside(x)
         for x in found
@@ -44,7 +44,11 @@ def _is_of_user(x: Any) -> bool:
 
 def _is_open_beside(function: Partial) -> bool:
     beside = (*function.args, *function.keywords.values())
-    return is_open(beside) or any(isinstance(x, np.ndarray) for x in jax.tree.leaves(beside))
+    return (
+        bool(function.keywords)
+        or is_open(beside)
+        or any(isinstance(x, np.ndarray) for x in jax.tree.leaves(beside))
+    )
 
 
 def kept(parts: T) -> T:
