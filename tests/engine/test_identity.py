@@ -258,7 +258,7 @@ def test_a_class_that_has_changed_since_a_run_is_named():
         run.invariants()
 
 
-def test_energies_are_those_of_the_run_where_an_integrator_cannot_be_looked_into():
+def test_states_between_are_those_of_the_run_where_an_integrator_cannot_be_looked_into():
     class Copied(AbstractIntegrator):
         order: ClassVar[int] = 1
         preserves: ClassVar[frozenset[str]] = frozenset()
@@ -270,6 +270,7 @@ def test_energies_are_those_of_the_run_where_an_integrator_cannot_be_looked_into
     start = system.state([1.0], velocity=[0.0])
     run = rx.simulate(system, Copied(), start, h=H, steps=1)
     _set(w=3.0)
+    assert -float(run.at(H / 2).momentum[0]) == 2.0 * H / 2
     assert float(run.energy()[0]) == 2.0
 
 
