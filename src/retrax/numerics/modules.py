@@ -42,6 +42,9 @@ class Held:
     def tree_unflatten(cls, _: None, arrays: Any) -> "Held":
         return cls(None, tuple(arrays))
 
+    def __repr__(self) -> str:
+        return f"<{len(self.tree_flatten()[0])} arrays>"
+
 
 class Filled(ByContent):
     """A function that is a pytree, as one of its arrays and its arguments.
@@ -67,7 +70,8 @@ class Filled(ByContent):
 
     @property
     def content(self) -> Any:
-        return eqx.filter(self.function, _is_held, inverse=True)
+        leaves, tree = jax.tree.flatten(self.function)
+        return jax.tree.unflatten(tree, [None if _is_held(x) else x for x in leaves])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Filled):
