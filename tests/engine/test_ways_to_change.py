@@ -31,6 +31,7 @@ import pytest
 from jax import lax
 
 import retrax as rx
+from retrax.numerics.frozen import Frozen
 
 H = 0.25
 LINE, METHOD = rx.Translation(1), rx.RKMK("euler")
@@ -474,9 +475,11 @@ def by_modules():
 
     listed, named, written = Listed([2.0]), Named({"w": 2.0}), Written(np.array([2.0]))
     replaced = Listed([jnp.array(2.0)])
+    layer = eqx.nn.Linear(1, "scalar", use_bias=False, key=jax.random.key(0))
+    layer = eqx.tree_at(lambda layer: layer.weight, layer, np.array([[2.0]]))
 
     def change(v):
-        listed.weights[0] = named.weights["w"] = written.weights[0] = v
+        listed.weights[0] = named.weights["w"] = written.weights[0] = layer.weight[0, 0] = v
         replaced.weights[0] = jnp.array(v)
 
     return change, {
@@ -484,7 +487,78 @@ def by_modules():
         "dictionary of a module": named,
         "array of a module": written,
         "array in a list of a module": replaced,
+        "array of a layer": layer,
         "module inside": lambda x: listed(x),
+    }
+
+
+def by_calls_of_modules():
+    """The number is read where a module of `equinox` is called, or is bound beside a function."""
+    k = [2.0]
+
+    class Reading(eqx.Module):
+        one: jax.Array
+
+        def __call__(self, x):
+            return self.one * k[0] * x[0]
+
+        def method(self, x):
+            return self(x)
+
+    class Jitted(eqx.Module):
+        one: jax.Array
+
+        @eqx.filter_jit
+        def __call__(self, x):
+            return self.one * k[0] * x[0]
+
+    class Told(eqx.Module):
+        function: object = eqx.field(static=True)
+
+        def __call__(self, x):
+            return self.function(x)
+
+    class Holding(eqx.Module):
+        function: object
+
+        def __call__(self, x):
+            return self.function(x)
+
+    class Plain(Frozen):
+        function: object = eqx.field(static=True)
+
+        def method(self, x):
+            return self.function(x)
+
+    def read(x):
+        return k[0] * x[0]
+
+    def weigh(x, w):
+        return w * x[0]
+
+    reading, one = Reading(jnp.array(1.0)), [2.0]
+    listed, held = eqx.Partial(lambda w, x: w[0] * x[0], one), eqx.Partial(weigh, w=2.0)
+    partial, bound = jax.tree_util.Partial(weigh, w=2.0), eqx.Partial(weigh, w=np.array(2.0))
+
+    def change(v):
+        k[0] = one[0] = held.keywords["w"] = partial.keywords["w"] = v
+        bound.keywords["w"][()] = v
+
+    return change, {
+        "module": reading,
+        "method of a module": reading.method,
+        "jitted module": Jitted(jnp.array(1.0)),
+        "static function of a module": Told(read),
+        "static function beside a method": Plain(read).method,
+        "module beside a function": jax.tree_util.Partial(lambda m, x: m(x), reading),
+        "function in a module": Holding(read),
+        "eqx.nn.Lambda": eqx.nn.Lambda(read),
+        "filter_checkpoint": eqx.filter_checkpoint(read),
+        "list in eqx.Partial": listed,
+        "keyword of eqx.Partial": held,
+        "array in eqx.Partial": bound,
+        "eqx.Partial in a module": Holding(held),
+        "keyword of tree_util.Partial": partial,
     }
 
 
@@ -492,7 +566,7 @@ GROUPS = {
     f.__name__: f
     for f in (
         *(by_conversion, by_hiding, by_transformations, by_writing),
-        *(by_likeness, by_modules, _jitted),
+        *(by_likeness, by_modules, by_calls_of_modules, _jitted),
     )
 }
 WAYS = [(group, way) for group, make in GROUPS.items() for way in make()[1]]
@@ -588,6 +662,62 @@ def test_the_energy_of_an_old_run_is_that_of_its_own_number_or_a_warning(group, 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         assert float(run.energy()[0]) == 2.0 or "has changed since" in str(said[0].message)
+
+
+MODULES = [
+    *[(group, name) for group, name in WAYS if "module" in group and name != "module inside"],
+    ("_jitted", "filter_jit"),
+]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("group", "name"), MODULES, ids=[name for _, name in MODULES])
+def test_runs_keep_their_modules_without_a_word(group, name):
+    change, system = way(group, name)
+    change(2.0)
+    old = rx.simulate(system, METHOD, start(system), h=H, steps=2, save_every=2, progress=False)
+    run, plant = rx.prepare(system, METHOD, h=H), rx.Stepper(system, METHOD, start(system), h=H)
+    change(3.0)
+    plant.step()
+    found = old.at(H), run(start(system), 1).final, plant.state
+    assert [-float(state.momentum[0]) / H for state in found] == [2.0] * 3
+    runs = old, run(start(system), 1), plant.run()
+    assert [float(one.energy()[0]) for one in runs] == [2.0] * 3
+
+
+def test_a_rule_of_equinox_that_allows_no_derivative_is_not_asked_for_one():
+    @eqx.filter_custom_vjp
+    def weigh(x):
+        return 2.0 * x[0]
+
+    weigh.def_fwd(lambda perturbed, x: (2.0 * x[0], None))
+    weigh.def_bwd(lambda residuals, c, perturbed, x: 2.0 * c * jnp.ones(1))
+    assert weight_in(rx.MechanicalSystem(LINE, [1.0], weigh)) == (2.0, 2.0)
+
+
+def test_flags_of_modules_are_no_parameters():
+    class Chosen(eqx.Module):
+        heavy: bool
+
+        def __call__(self, x):
+            return (3.0 if self.heavy else 2.0) * x[0]
+
+    for heavy, weight in ((False, 2.0), (True, 3.0)):
+        assert weight_in(rx.MechanicalSystem(LINE, [1.0], Chosen(heavy))) == (weight, weight)
+
+
+def test_a_layer_is_differentiated_and_differs_between_members():
+    """Modules that were made apart differ in their arrays alone."""
+
+    def fall(weight):
+        layer = eqx.nn.Linear(1, "scalar", use_bias=False, key=jax.random.key(0))
+        layer = eqx.tree_at(lambda layer: layer.weight, layer, weight[None, None])
+        system = rx.MechanicalSystem(LINE, [1.0], eqx.Partial(layer))
+        run = rx.simulate(system, METHOD, start(system), h=H, steps=1, progress=False)
+        return -run.momentum[-1, 0] / H
+
+    assert [float(x) for x in jax.value_and_grad(fall)(jnp.array(2.0))] == [2.0, 1.0]
+    assert jax.vmap(fall)(jnp.array([2.0, 3.0])).tolist() == [2.0, 3.0]
 
 
 @pytest.mark.parametrize("told", ["array of NumPy", "array of JAX"])

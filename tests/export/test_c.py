@@ -3,6 +3,7 @@
 import ctypes
 import subprocess
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -149,6 +150,14 @@ def test_parameters_and_state_have_the_names_of_the_fields(exported):
     header = (exported("top") / "top.h").read_text()
     for line in ("double inertia[3];", "double mass;", "double g[3][3];", "double momentum[3];"):
         assert line in header
+
+
+def test_arrays_of_a_module_have_the_names_of_its_fields(tmp_path):
+    layer = eqx.nn.Linear(1, "scalar", key=jax.random.key(0))
+    system = rx.MechanicalSystem(rx.Translation(1), [1.0], layer)
+    rx.export(system, rx.LieVerlet(), tmp_path / "layer.c")
+    header = (tmp_path / "layer.h").read_text()
+    assert "double potential_weight[1][1];" in header and "double potential_bias[1];" in header
 
 
 def test_comments_say_which_function_computes_what(exported):

@@ -56,3 +56,33 @@ def test_orbits_swings_and_forced_motions_give_no_alarm():
             )
         )
         assert not told
+
+
+@pytest.mark.parametrize("other", ["a prepared run", "a Stepper"])
+def test_what_keeps_its_functions_is_judged_by_them(other):
+    """A fall from rest, of which g changes later, and one into a centre that has no pull later."""
+
+    def passed(potential, start, h, change):
+        body = rx.MechanicalSystem(rx.Translation(1), [1.0], potential)
+        start = body.state(start, velocity=[0.0])
+        if other == "a Stepper":
+            stepper = rx.Stepper(body, rx.LieVerlet(), start, h=h)
+            change()
+            for _ in range(8):
+                stepper.step(steps=5)
+            return stepper.run()
+        run = rx.prepare(body, rx.LieVerlet(), h=h)
+        change()
+        return run(start, 40)
+
+    k = [9.81, 1.0]
+    told, run = warned(
+        lambda: passed(lambda x: k[0] * x[0], [0.5], 0.1, lambda: k.__setitem__(0, 1.62))
+    )
+    assert not told and np.ptp(run.energy()) < 1e-11
+
+    def well(x):
+        return -k[1] / jnp.sqrt(x @ x)
+
+    told, run = warned(lambda: passed(well, [1.0], 0.1, lambda: k.__setitem__(1, 0.0)))
+    assert told and np.ptp(run.energy()) > 1

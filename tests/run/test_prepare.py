@@ -208,6 +208,35 @@ def test_arrays_of_a_system_are_those_of_when_the_run_was_prepared():
         assert float(again.momentum[-1, 0]) == -0.25 * stiffness[0]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"period": 0.2}, {"delay": 0.1}, {"state": jnp.zeros(1)}],
+    ids=["plain", "period", "delay", "state"],
+)
+def test_the_first_sample_is_taken_by_the_law_of_when_the_run_was_prepared(options):
+    gain = [0.5]
+
+    def law(g, xi, t, *kept):
+        u = jnp.array([gain[0]])
+        return (u, kept[0] + u) if kept else u
+
+    plant = rx.Actuated(rx.MechanicalSystem(rx.Translation(1), [1.0]), inputs=np.eye(1))
+    start = plant.state(np.zeros(1), velocity=[0.0])
+    control = rx.Sampled(law, **{"period": 0.1} | options)
+    run = rx.prepare(plant, rx.LieVerlet(), h=0.1, control=control)
+
+    def end(speed):
+        return run(rx.State(jnp.zeros(1), speed[None]), 10).states.g[-1, 0]
+
+    before = run(start, 10)
+    slope = jax.value_and_grad(end)(jnp.zeros(()))
+    gain[0] = 8.0
+    assert np.array_equal(run(start, 10).inputs, before.inputs)
+    assert np.array_equal(run(start, 10).g, before.g)
+    assert jax.value_and_grad(end)(jnp.zeros(())) == slope
+    assert np.array_equal(jax.vmap(end)(jnp.zeros(2)), [slope[0]] * 2)
+
+
 def test_a_prepared_run_can_be_differentiated():
     system, state = _top()
     run = rx.prepare(system, rx.LieVerlet(), h=0.05)

@@ -28,6 +28,10 @@ def field_name(path: Sequence[Any]) -> str:
     parts = []
     for key in path:
         match key:
+            case GetAttrKey(name) if name.startswith("."):  # of a module, which is the function
+                while parts and parts[-1].isdigit():
+                    parts.pop()
+                parts.append(name[1:])
             case GetAttrKey(name) if name not in _SILENT:
                 parts.append(name)
             case SequenceKey(index):

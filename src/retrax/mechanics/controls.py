@@ -3,7 +3,6 @@
 import abc
 import inspect
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
@@ -17,7 +16,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, output, require_function
 from retrax.numerics.frozen import Frozen
-from retrax.numerics.looks import UserFunction
+from retrax.numerics.modules import Filled
 
 # What a controller keeps from step to step: `State.control`.
 Kept = PyTree[Float[Array | np.ndarray, "..."]] | None
@@ -98,7 +97,7 @@ class Feedback(AbstractControl):
         return f"Feedback({law_name(self.law)})"
 
     def check(self, system: AbstractGroupSystem, count: int) -> None:
-        require_inputs(self, output("law", as_asked(self.law), arguments(system.group)), count)
+        require_inputs(self, output("law", self.law, arguments(system.group)), count)
 
     def during(self, state: State, h: Float[Array, ""]) -> Law:
         return Partial(_asked, self.law)
@@ -122,19 +121,13 @@ def inputs_of(found: ArrayLike) -> Inputs:
     return jnp.asarray(found).astype(jnp.float64)
 
 
-def as_asked(law: Function) -> Function:
-    """Return a law to be checked: that of a module is asked as a function of the user's too.
-
-    One that returns something else each time is then rejected.
-    """
-    if not isinstance(law, eqx.Module):
-        return law
-    return Partial(UserFunction(type(law).__call__), law)
-
-
 def law_name(law: Function) -> str:
     """Return what a law is called."""
-    function = inspect.unwrap(law.func if isinstance(law, Partial) else law)
+    if isinstance(law, Partial):
+        return law_name(law.func)
+    function = inspect.unwrap(law)
+    if isinstance(function, Filled):
+        return law_name(function.function)
     return getattr(function, "__name__", type(function).__name__)
 
 

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import equinox as eqx
 import jax
@@ -17,7 +17,8 @@ from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.numerics.checks import finite_rows, reason, require_function, require_output
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
-from retrax.numerics.looks import UserFunction
+from retrax.numerics.looks import UserFunction, is_plain
+from retrax.numerics.modules import Filled, Held
 from retrax.numerics.reads import is_of_library, is_pure
 
 # A function of JAX arrays, of whatever arguments the place that takes it names.
@@ -31,35 +32,34 @@ def as_pytree(function: None) -> None: ...
 @overload
 def as_pytree(function: Function) -> Function: ...
 def as_pytree(function: Function | None) -> Function | None:
-    """Return a function that passes through `jax.jit`; modules stay as they are.
+    """Return a function that passes through `jax.jit`; modules of retrax stay as they are.
 
     Arrays held by an `equinox.Module`, the function itself or the object whose method it is, or
-    bound in a `jax.tree_util.Partial` stay parameters: they can be differentiated and may differ
+    bound in a `jax.tree_util.Partial` are parameters: they can be differentiated and may differ
     between the members of an ensemble. What the user wrote is called as a `UserFunction`, so that
     a program which was made from it is known to be of what it does now. `None` stays `None`.
     """
-    as_it_is: Function | None = function
-    if isinstance(function, eqx.Module) and not all(
-        map(eqx.is_array_like, jax.tree.leaves(function))
-    ):
-        arrays, rest = eqx.partition(function, eqx.is_array_like)
-        return Partial(UserFunction(_Refilled(rest)), arrays)
-    if function is None or isinstance(function, eqx.Module):
-        return as_it_is
-    if isinstance(function, Partial):
-        return Partial(_users(function.func), *function.args, **function.keywords)
+    if function is None:
+        return None
+    given: Any = function
     if isinstance(function, MethodType) and isinstance(function.__self__, eqx.Module):
-        return Partial(_users(function.__func__), function.__self__)
-    return Partial(_users(function))
+        given = Partial(function.__func__, function.__self__)
+    if isinstance(given, Partial):
+        func, arguments = _users(given.func), jax.tree.structure((given.args, given.keywords))
+        if func is given.func or is_plain(arguments):
+            return _shared(func, given)
+    elif not isinstance(given, eqx.Module):
+        return Partial(_users(given))
+    elif type(given).__module__.startswith("retrax."):
+        return function
+    return Partial(UserFunction(Filled(given)), Held(given))
 
 
-class _Refilled(NamedTuple):
-    """A module without its arrays, as a function of these and its arguments."""
-
-    rest: Any
-
-    def __call__(self, arrays: Any, *args: Any) -> Any:
-        return eqx.combine(arrays, self.rest)(*args)
+def _shared(function: Function, partial: Any) -> Partial:
+    """Return a partial function of the same arguments, and of no copy of their dictionary."""
+    shared: Any = Partial(function)
+    shared.__setstate__((function, partial.args, partial.keywords, {}))
+    return shared
 
 
 def _users(function: Function) -> Function:

@@ -15,7 +15,6 @@ from retrax.errors import BadInput
 from retrax.mechanics.actuated import Inputs, Law
 from retrax.mechanics.controls import (
     AbstractControl,
-    as_asked,
     held,
     inputs_of,
     law_name,
@@ -122,8 +121,7 @@ class Sampled(AbstractControl):
     def check(self, system: AbstractGroupSystem, count: int) -> None:
         given = arguments(system.group)
         own: Any = () if self.state is None else (jax.eval_shape(self._typed, self.state),)
-        law = as_asked(self.law)
-        found = outputs("law", lambda *x: _as_arrays(law(*x)), (*given, *own))
+        found = outputs("law", lambda *x: _as_arrays(self.law(*x)), (*given, *own))
         if self.state is None:
             require_inputs(self, found, count)
             return

@@ -21,6 +21,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from types import MethodType
 from typing import Any
 
@@ -31,7 +32,8 @@ from jax.core import Tracer
 from retrax.errors import BadInput
 from retrax.numerics.capture import Call, Capture, capture
 from retrax.numerics.known import nothing_is_traced
-from retrax.numerics.walk import Walk
+from retrax.numerics.reads import is_own
+from retrax.numerics.walk import ByContent, Walk
 
 # Captures of so many functions of which all is known are kept.
 _MOST = 1024
@@ -73,10 +75,6 @@ def _key(function: UserFunction) -> Hashable:
     return wrapped if isinstance(wrapped, ByContent) else id(wrapped)
 
 
-class ByContent:
-    """A callable that compares by what it consists of, and not by which object it is."""
-
-
 class Once:
     """A function that makes systems, taken for what it is as long as this object is used.
 
@@ -94,6 +92,14 @@ class Once:
 def as_maker(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that makes systems, as a key can have it."""
     return function if Look(UserFunction(function)).known else Once(function)
+
+
+@lru_cache
+def is_plain(tree: Any) -> bool:
+    """Tell whether arguments are arrays and nothing else: other nodes may hold functions."""
+    kind, static = tree.node_data() or (None, None)
+    plain = kind is dict or (static is None and not (kind and is_own(kind)))
+    return plain and all(map(is_plain, tree.children()))
 
 
 class NotSeen(LookupError):
@@ -129,27 +135,28 @@ class Look:
         if found is None:
             if self.is_closed:
                 raise NotSeen("a function is asked something that it was not asked before")
-            if self.is_sealed and not self._holds_now():
+            known = self.known and is_plain(call.tree)
+            if self.is_sealed and not self._holds_now(known):
                 raise HasChanged(
                     f"{self.function!r} does something else than when this run was prepared, and "
                     "is asked what it was not asked then; prepare the run again."
                 )
-            key = (self._content, call) if self.known else None
-            found = _KNOWN.get(key) if self.known else None
+            key = (self._content, call)
+            found = _KNOWN.get(key) if known else None
             if found is None:
-                found = self._traced(call)
-            if self.known:
+                found = self._traced(call, known)
+            if known:
                 _KNOWN[key] = found
                 if len(_KNOWN) > _MOST:
                     _KNOWN.popitem(last=False)
             self.captures[call] = found
         return found
 
-    def _traced(self, call: Call) -> Capture:
+    def _traced(self, call: Call, known: bool) -> Capture:
         """Trace the function; once more, where it may depend on more than its arguments."""
-        function, apart = self.function.__wrapped__, self._calls or not self.known
+        function, apart = self.function.__wrapped__, self._calls or not known
         found = capture(function, call, apart)
-        if self.known and self._reads_alike(Look(self.function)):
+        if known and self._reads_alike(Look(self.function)):
             return found
         last = _LAST.get((_key(self.function), call))
         if (last is None or last.differs(found)) and found.differs(capture(function, call, apart)):
@@ -165,12 +172,12 @@ class Look:
                 _LAST.popitem(last=False)
         return found
 
-    def _holds_now(self) -> bool:
+    def _holds_now(self, known: bool) -> bool:
         """Tell whether the function does now what it did at this look, as far as can be told."""
         now = Look(self.function)
-        if self.known and self._reads_alike(now):
+        if known and self._reads_alike(now):
             return True
-        return self.matches(now, frozenset()) if self.captures else not self.known
+        return self.matches(now, frozenset()) if self.captures else not known
 
     def _reads_alike(self, now: "Look") -> bool:
         return now.known and now._content == self._content

@@ -64,7 +64,6 @@ _NAMES = frozenset(
         ("dataclasses", "__repr__"),
         ("types", "SimpleNamespace"),
         ("types", "MappingProxyType"),
-        ("retrax.sweep.bodies", "Code"),
     }
 )
 # Modules of mathematics, packages of it, and the names of functions and constants there that do.

@@ -64,6 +64,15 @@ class Layout(NamedTuple):
     strides: tuple[int, ...]
 
 
+class ByContent(abc.ABC):
+    """A callable that compares by its content, and not by which object it is."""
+
+    @property
+    @abc.abstractmethod
+    def content(self) -> Any:
+        """Everything that it consists of."""
+
+
 class Walk:
     """One walk through a value. What has been met before is named by its number.
 
@@ -129,6 +138,8 @@ class Walk:
             return self.tree(x)
         if type(x) in _CONTAINERS:
             return self._container(x)
+        if isinstance(x, ByContent):
+            return type(x), self.of(x.content)
         if type(x) is deque:
             return deque, x.maxlen, tuple([self.of(item) for item in x])
         if type(x) is array:

@@ -15,6 +15,7 @@ import numpy as np
 from jax.tree_util import Partial
 
 from retrax.numerics.fingerprint import Content, content
+from retrax.numerics.modules import Held
 from retrax.numerics.reads import is_of_library, is_own
 from retrax.numerics.walk import MARKERS
 
@@ -29,16 +30,25 @@ def is_open(parts: Any) -> bool:
     function of theirs.
     """
     found = [x for x in jax.tree.leaves(parts, is_leaf=_is_of_user) if _is_of_user(x)]
-    return any(not isinstance(x, Partial) or _is_open_beside(x) for x in found)
+    return any(
+        is_open(x.function)
+        if isinstance(x, Held)
+        else not isinstance(x, Partial) or _is_open_beside(x)
+        for x in found
+    )
 
 
 def _is_of_user(x: Any) -> bool:
-    return isinstance(x, Partial | list | dict | deque) or is_own(type(x))
+    return isinstance(x, Partial | Held | list | dict | deque) or is_own(type(x))
 
 
 def _is_open_beside(function: Partial) -> bool:
     beside = (*function.args, *function.keywords.values())
-    return is_open(beside) or any(isinstance(x, np.ndarray) for x in jax.tree.leaves(beside))
+    return (
+        bool(function.keywords)
+        or is_open(beside)
+        or any(isinstance(x, np.ndarray) for x in jax.tree.leaves(beside))
+    )
 
 
 def kept(parts: T) -> T:

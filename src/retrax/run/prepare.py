@@ -78,13 +78,13 @@ class PreparedRun:
         **Raises:** `StepFailed` at the first step that does not converge or gives a number that is
         not finite; it carries the trajectory up to there. `BadInput` where the run cannot start.
         """
-        state = begun(self.system, self.integrator, state)
-        steps = steps if until is None else steps_asked(state, self.h, steps, until)
-        if self._ready is not None and not is_shown(self._progress):
-            run = run_quickly(self._ready, state, self.h, steps, self.save_every)
-            if run is not None:
-                return run
         with looking(self._looks):
+            state = begun(self.system, self.integrator, state)
+            steps = steps if until is None else steps_asked(state, self.h, steps, until)
+            if self._ready is not None and not is_shown(self._progress):
+                run = run_quickly(self._ready, state, self.h, steps, self.save_every)
+                if run is not None:
+                    return run
             return simulate(
                 self.system,
                 self.integrator,

@@ -125,6 +125,8 @@ class Stepper:
         self._inputs = held[:, 0] if self.members is None else held[:, : self.members]
         self._compile_seconds = time.perf_counter() - clock
         self._begin(start)
+        for look in self._identity.looks:
+            look.is_sealed = True
 
     def __reduce__(self) -> NoReturn:
         raise BadInput(
@@ -158,7 +160,8 @@ class Stepper:
 
     def reset(self, state: State | ArrayLike) -> State:
         """Stand at another state, at its time; what was passed is forgotten, inputs are zero."""
-        self._begin(self._checked(started(self.system, state)))
+        with looking(self._identity.looks):
+            self._begin(self._checked(started(self.system, state)))
         return self._state
 
     def step(
@@ -192,7 +195,8 @@ class Stepper:
         self._seconds += time.perf_counter() - clock
         if not good:
             if self.members is None:
-                self._fail(steps)
+                with looking(self._identity.looks):
+                    self._fail(steps)
             rows.blank(~np.isnan(moving.failure[0]))
         self._failed = False
         self._behind.append(moving.taken)
@@ -218,7 +222,8 @@ class Stepper:
         behind = np.array(self._behind)
         every = _steps_apart(behind)
         if self.members is not None:
-            return self._dataset(numbers, passed, behind, every)
+            with looking(self._identity.looks):
+                return self._dataset(numbers, passed, behind, every)
         run = Trajectory.of_records(
             Records(self._packing, numbers[..., 0], passed[..., 0]),
             Origin(self.system, self.integrator, self.backend),
@@ -230,11 +235,11 @@ class Stepper:
             compile_seconds=self._compile_seconds,
             _identity=self._identity,
         )
-        if (doubt := self.system.overlooked(run.states)) is not None:
-            warn(doubt)
-        for warning in (aliasing(run), escape(run)):
-            if warning is not None:
-                warn(warning)
+        with looking(self._identity.looks):
+            doubts = self.system.overlooked(run.states), aliasing(run), escape(run)
+        for doubt in doubts:
+            if doubt is not None:
+                warn(doubt)
         return run
 
     @property

@@ -24,7 +24,8 @@ from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.known import BadMember
-from retrax.numerics.looks import ByContent, UserFunction
+from retrax.numerics.looks import UserFunction
+from retrax.numerics.walk import ByContent
 from retrax.run.checks import started
 from retrax.run.drive import Plant, require_control, unwrapped
 from retrax.run.driven_members import DrivenMembers, begun_members, spread
@@ -272,6 +273,10 @@ class Code(ByContent):
         bare = held == ((), None, None)
         self.function = function if bare else _refilled(function, held)
         self.held = held
+
+    @property
+    def content(self) -> Any:
+        return self.function, self.held
 
     def __call__(self, numbers: tuple, *arguments: Any, **keywords: Any) -> Any:
         if not numbers:

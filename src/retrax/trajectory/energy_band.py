@@ -22,6 +22,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import is_traced
 from retrax.numerics.evaluate import Evaluated
+from retrax.numerics.looks import HasChanged
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -47,7 +48,10 @@ def escape(run: "Trajectory") -> str | None:
     sizes = np.max(np.abs(np.reshape(states.momentum, (len(some), -1))), axis=1, initial=0.0)
     if not sizes.max() > _GROWN * sizes[0]:  # what has not become faster keeps its energy
         return None
-    energies, sizes = _energies_at(states, system, len(some))
+    try:
+        energies, sizes = _energies_at(states, system, len(some))
+    except HasChanged:  # of a run that keeps its functions, where nobody asked for energies before
+        return None
     scale = np.maximum(sizes, max(sizes[0], float(np.median(sizes))))
     out = np.abs(energies - energies[0]) > _BAND * scale  # (1)
     if not out.any():

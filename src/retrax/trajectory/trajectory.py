@@ -303,12 +303,12 @@ class Trajectory(AbstractShown, AbstractReactions):
         Where that cannot be had any more, warn and look at what they do now.
         """
         then = self._identity
-        if then is None or not then.complete or self.integrator is None or self.traced:
+        if then is None or self.integrator is None or self.traced:
             return look()
         for one in then.looks:
             one.is_sealed = True
         with looking(then.looks):
-            if then == step_identity(self.system, self.integrator):
+            if not then.complete or then == step_identity(self.system, self.integrator):
                 try:
                     return look()
                 except HasChanged:
