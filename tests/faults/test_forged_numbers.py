@@ -176,7 +176,7 @@ def test_honest_files_are_read(files, name):
 
 
 def test_a_file_may_differ_by_ten_times_what_machines_make_of_numbers(files, monkeypatch):
-    """XLA instead of NumPy is another machine. Measured: 2.4e-16, on the catalogue 3.8e-14 at most."""
+    """XLA for NumPy is another machine. Measured: 2.4e-16, on the catalogue 3.8e-14 at most."""
     run = rx.load(files / "top.nc")
     once = observe(run.system, run.states, run.integrator, run.h)
     monkeypatch.setattr(Evaluated, "prepared", lambda self, *_: self._compiled_to_host)

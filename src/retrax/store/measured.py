@@ -89,9 +89,7 @@ def require_start(run: Trajectory, told: Float[np.ndarray, " number"]) -> None:
     found = measured_at(run.system, first)
     moving = 1 + float(np.sum(np.abs(first.momentum))) + np.nanmax(np.abs(found), initial=0.0)
     unknown = np.isnan(found) & (np.isnan(told) | isinstance(run.system, RememberedSystem))
-    if found.shape != told.shape or not np.all(
-        unknown | (np.abs(found - told) <= _APART * moving)
-    ):
+    if found.shape != told.shape or not np.all(unknown | (np.abs(found - told) <= _APART * moving)):
         raise BadInput(
             f"at its start velocity and energy were {_few(told)}, but its system measures "
             f"{_few(found)} there"

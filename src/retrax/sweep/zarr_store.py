@@ -36,7 +36,12 @@ _COMMITTED = "blocks/committed"
 # What a row of that array holds: a checksum, never 0, and the nanoseconds that the block took.
 _CHECKSUM, _NANOSECONDS = 0, 1
 # What it tells of its runs, and by which version.
-_TOLD = ("h", "steps", "save_every", *(f"provenance_{x}" for x in ("system", "group", "integrator")))
+_TOLD = (
+    "h",
+    "steps",
+    "save_every",
+    *(f"provenance_{x}" for x in ("system", "group", "integrator")),
+)
 _VERSION = "provenance_retrax"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _LONGEST_TEXT = 2**28
