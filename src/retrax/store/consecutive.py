@@ -9,6 +9,7 @@ in most of the pairs between which the motion is short and velocities hardly cha
 were stretched break it in all of them. Nothing is compiled and no step is taken again.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -19,9 +20,9 @@ from retrax.errors import BadInput
 from retrax.integrators.adaptive import Adaptive
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
+from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.evaluate import evaluate
-from retrax.trajectory.observe import along
+from retrax.numerics.evaluate import Evaluated, evaluate
 from retrax.trajectory.trajectory import Trajectory
 
 # So many pairs of states are looked at.
@@ -57,11 +58,12 @@ def _require_kept(
     if "momentum" in words:
         symmetries = system.symmetries()
         if any(len(generators) for generators in symmetries):
-            kept |= along(lambda state: system.momenta_of(symmetries, state), states)
+            rows = (tuple(map(tuple, generators.tolist())) for generators in symmetries)
+            kept |= _momenta(*rows)(system, states)
     if "energy" in words and system.has_energy and system.conservative:
-        kept["energy"] = along(system.energy, states)
+        kept["energy"] = evaluate(_energies, system, states)
     if words & {"constraint", "positions"} and system.constraint is not None:
-        kept["velocity across the constraint"] = along(system.constraint_violation, states)
+        kept["velocity across the constraint"] = evaluate(_violations, system, states)
     sizes = [np.max(np.abs(x), initial=1.0) for x in (states.momentum, *jax.tree.leaves(states.g))]
     part = _KEPT + _KEPT_IN_A_STEP * run.completed
     for name, values in kept.items():
@@ -97,6 +99,21 @@ def _require_led(run: Trajectory, system: AbstractGroupSystem) -> None:
             f"{way[sound][0]:.3g}, but its configuration changes by {moved[sound][0]:.3g} "
             "(relative to its size)"
         )
+
+
+@lru_cache(maxsize=256)
+def _momenta(*rows: tuple) -> Evaluated:
+    """Make the function that measures the momenta of symmetries."""
+    found = Symmetries(*map(np.array, rows))
+    return Evaluated(lambda system, states: jax.vmap(lambda s: system.momenta_of(found, s))(states))
+
+
+def _energies(system: AbstractGroupSystem, states: State) -> Any:
+    return jax.vmap(system.energy)(states)
+
+
+def _violations(system: AbstractGroupSystem, states: State) -> Any:
+    return jax.vmap(system.constraint_violation)(states)
 
 
 def _velocities(system: AbstractGroupSystem, pairs: State) -> Any:
