@@ -49,6 +49,13 @@ class Actuators(Frozen):
     upper: Inputs | None
     count: int = eqx.field(static=True)
 
+    def __check_init__(self) -> None:
+        """Reject a count that is not that of the matrix and the bounds, as one of a file may be."""
+        several = self.matrix.shape[1] if isinstance(self.matrix, ConstantMatrix) else self.count
+        bounds = [np.shape(x)[-1:] for x in (self.lower, self.upper) if x is not None]
+        if several != self.count or any(shape != (self.count,) for shape in bounds):
+            raise BadInput(f"count = {shown(self.count)} is not that of the inputs.")
+
     @property
     def may_rest(self) -> bool:
         """Whether the bounds allow inputs of zero."""

@@ -9,7 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.mechanisms.laws import AbstractLaw, Blocks
+from retrax.errors import BadInput
+from retrax.mechanisms.laws import (
+    AbstractLaw,
+    Apart,
+    Blocks,
+    Coincidence,
+    InPlanes,
+    Several,
+)
 from retrax.mechanisms.measures import Coordinate
 from retrax.mechanisms.pose import Pose, Vector
 from retrax.numerics.checks import is_traced
@@ -42,6 +50,18 @@ class Stack(Frozen):
     places: tuple[int, ...] = eqx.field(static=True)
     count: int = eqx.field(static=True)
     kind: str = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        """Reject parts that contradict each other, as those of a file may."""
+        if is_traced(self.parts):
+            return
+        law, _, at = self.one(0)
+        laws = law.laws if isinstance(law, Several) else (law,)
+        ends = [law.b for law in laws if isinstance(law, Coincidence | InPlanes | Apart)]
+        if self.kind.startswith("Rolling"):  # the height of a wheel is told at the centre of mass
+            ends = [np.zeros_like(at)]
+        if law.count != self.count or any(not np.allclose(at, end, 1e-9, 1e-9) for end in ends):
+            raise BadInput(f"the parts of a {self.kind} joint contradict each other.")
 
     @property
     def sides(self) -> np.ndarray:

@@ -146,6 +146,7 @@ def _prepared(
     require_room(8 * Packing(state).size, steps, stored.record["save_every"])
     running = _running(stored, system, integrator, state, steps, events)
     _compare(stored, running)
+    trajectory_of(stored, system, integrator)  # rejects the states that `load` rejects
     _go_back(stored, running)
     return running
 

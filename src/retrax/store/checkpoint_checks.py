@@ -151,6 +151,7 @@ def _contradiction(told: dict[str, Any], kinds: list[Column]) -> str | None:
     stopped = told.get("events", {}).get("ended_by") is not None
     state = sum(kind.row_bytes() for kind in kinds[: of_state(kinds)])
     per_chunk, row = told["rows_per_chunk"], sum(kind.row_bytes() for kind in kinds)
+    behind = restart["step"] % every
     says = {
         f"{completed} of {steps} steps": completed <= steps,
         f"{rows} rows after {completed} steps": rows == -(-completed // every) + 1,
@@ -165,11 +166,16 @@ def _contradiction(told: dict[str, Any], kinds: list[Column]) -> str | None:
         "a restart from other numbers": 8 * len(read_numbers(restart["state"])) == state,
         "a restart without what its step hands on": restart["step"] == 0
         or restart.get("memory") is not None,
-        "a restart after other statistics": len(read_numbers(restart["since"]))
-        == len(Interval._fields),
+        "a restart after other statistics": _since(read_numbers(restart["since"]), behind),
         "checksums of other arrays": list(told["crc"]) == [kind.name for kind in kinds],
     }
     return next((what for what, good in says.items() if not good), None)
+
+
+def _since(numbers: np.ndarray, steps: int) -> bool:
+    """Whether these can be the statistics of so many steps; of none there are none."""
+    fits = len(numbers) == len(Interval._fields) and bool(np.all(numbers >= 0))
+    return fits and (steps > 0 or not numbers.any())
 
 
 def _no_record(path: str, why: str) -> BadInput:

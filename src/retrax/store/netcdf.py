@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from retrax.errors import BadInput
+from retrax.errors import BadInput, warn
 from retrax.files import as_path, require_place, written_whole
 from retrax.numerics.checks import reason
 from retrax.store.checkpoint_read import load_checkpoint
@@ -147,6 +147,11 @@ def opened(path: Path) -> "xr.Dataset":
 def _trajectory(path: Path, ds: "xr.Dataset", trust: Trust) -> Trajectory:
     run, objects = from_dataset(ds), _objects(ds)
     require_whole(path, ds)
+    if objects and objects["system"] is None and "remembered" not in objects:
+        warn(
+            f"the system of the run in {str(path)!r} is not in it, so what it tells beside its "
+            "states cannot be measured anew."
+        )
     found = read_objects(path, objects, run.states, trust)
     run.system, run.integrator = found
     run.take_events(objects.get("events"))
@@ -171,4 +176,7 @@ def _objects(ds: "xr.Dataset") -> dict[str, Data]:
         raise BadInput(f"its variable {OBJECTS!r} cannot be read: {reason(cause)}.") from cause
     if not isinstance(data, dict):
         raise BadInput(f"its variable {OBJECTS!r} does not describe a run.")
+    lacking = [name for name in ("system", "integrator", "state", "plan") if name not in data]
+    if lacking:
+        raise BadInput(f"its variable {OBJECTS!r} does not tell the {lacking[0]} of the run.")
     return data

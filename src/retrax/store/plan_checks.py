@@ -1,14 +1,19 @@
-"""Whether the problem that a file keeps is the one that it is read with."""
+"""Whether a file keeps the problem that it is read with, and numbers that a plan can have."""
 
 import base64
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
 from retrax.errors import BadInput
+from retrax.numerics.checks import shown
 from retrax.store.objects import Data
 
 # Numbers that differ by less, relative to their size, are the same on another machine.
 _SAME = 1e-9
+# What a plan is; and residuals, relative to what they are made of, with which no search ends.
+_KINDS, _UNSOLVED = ("minimum", "extremal", "not converged"), 1e-3
 _CALLED = {"final_cost": "final cost", "path": "path constraint", "steps": "number of steps"}
 
 
@@ -28,6 +33,17 @@ def require_same_problem(kept: dict[str, Data], given: dict[str, Data]) -> None:
                 f"the plan in it solves another problem: its {_CALLED.get(name, name)} is of "
                 "another kind than that of problem=... ."
             )
+
+
+def require_possible(told: Mapping[str, Any], residuals: Iterable[str]) -> None:
+    """Reject numbers that no search ends with."""
+    if told["status"] not in _KINDS:
+        raise BadInput(f"it tells of a plan that is {shown(told['status'])}, which none is.")
+    most = dict.fromkeys(residuals, _UNSOLVED) | {"iterations": 2.0**53, "seconds": np.inf}
+    for name, bound in most.items():
+        number = float(told[name])
+        if not 0 <= number < bound or (name == "iterations" and number % 1):
+            raise BadInput(f"it tells {name.replace('_', ' ')} = {number:g}, which no plan has.")
 
 
 def require_same_bounds(name: str, kept: np.ndarray, given: np.ndarray) -> None:

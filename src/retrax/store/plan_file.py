@@ -10,9 +10,14 @@ import numpy as np
 from retrax.errors import BadInput
 from retrax.files import as_path, require_place
 from retrax.numerics.checks import reason, require_instance
+from retrax.store.checksum import CHECKSUM, checksum_of, require_whole, variables_of
 from retrax.store.netcdf import PLAN, opened, write_netcdf
 from retrax.store.objects import Data, Modules, Trust, Unstorable, decode, encode, trusted
-from retrax.store.plan_checks import require_same_bounds, require_same_problem
+from retrax.store.plan_checks import (
+    require_possible,
+    require_same_bounds,
+    require_same_problem,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,8 +36,15 @@ def save_plan(plan: "Plan", path: str | Path) -> Path:
     """Write a plan to a NetCDF file, whole; `load_plan` and `xarray.open_dataset` read it."""
     path = as_path(path)
     require_place(path)
-    write_netcdf(plan_dataset(plan), path)
+    ds = plan_dataset(plan)
+    ds.attrs[CHECKSUM] = checksum_of(variables_of(ds), ds.attrs, _describes)
+    write_netcdf(ds, path)
     return path
+
+
+def _describes(attribute: str) -> bool:
+    own = ("kind", "system", "integrator", "status", *_NUMBERS)
+    return attribute in own or attribute.startswith("residual_")
 
 
 def plan_dataset(plan: "Plan") -> "xr.Dataset":
@@ -120,6 +132,7 @@ def load_plan(
                 require_same_bounds(name, kept, own)
         plan = _plan(ds, problem if problem is not None else _problem(ds, modules))
         require_solution(plan)
+        require_whole(place, ds, _describes, "plan")
         return plan
     except BadInput as error:
         raise BadInput(f"path = {str(place)!r}: {error}") from error
@@ -255,6 +268,7 @@ def _plan(ds: "xr.Dataset", problem: "ControlProblem") -> "Plan":
     about = ds.attrs
     status = about["status"]
     one = {name: np.array([float(about[name])]) for name in ("h", "cost", "largest_defect")}
+    require_possible(about, [f"residual_{name}" for name in _RESIDUALS])
     errors = Errors(*(np.array([float(about[f"residual_{n}"])]) for n in _RESIDUALS))
     found = Found(
         nodes=np.concatenate(nodes, axis=1).T[..., None],

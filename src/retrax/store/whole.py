@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Times are computed anew at each step, not added up.
 _ROUNDING = 1e-12
+# A residual, relative to the terms of its equation, of a step that solved nothing.
+_UNSOLVED = 1e3
 
 
 def whole_run(path: Path, read: Callable[[], "Trajectory"]) -> "Trajectory":
@@ -70,7 +72,7 @@ def _wrong(run: "Trajectory") -> str | None:
     wrong = _wrong_arrays(named, len(run.t))
     if wrong is not None:
         return wrong
-    if not all(np.isfinite(getattr(run, name)) for name in ("seconds", "compile_seconds")):
+    if not all(0 <= getattr(run, name) < np.inf for name in ("seconds", "compile_seconds")):
         return f"it took {run.seconds} s, compiled in {run.compile_seconds} s"
     lacking = [name for name in ("system", "group", "integrator") if name not in run.provenance]
     return f"its provenance does not name the {lacking[0]}" if lacking else None
@@ -97,6 +99,8 @@ def _wrong_states(states: "State", info: "Interval", told: dict[str, Any]) -> st
         return "its states are not finite numbers"
     if any(np.any(x < 0) for x in info):
         return "its statistics are negative"
+    if np.any(info.residual >= _UNSOLVED):
+        return f"equations of its steps are left with a residual of {np.max(info.residual):.3g}"
     return _wrong_times(np.asarray(states.t), h, steps, completed, every)
 
 

@@ -35,6 +35,14 @@ FORMAT, FORMAT_VERSION = "retrax-sweep", 1
 _COMMITTED = "blocks/committed"
 # What a row of that array holds: a checksum, never 0, and the nanoseconds that the block took.
 _CHECKSUM, _NANOSECONDS = 0, 1
+# What it tells of its runs, and by which version.
+_TOLD = (
+    "h",
+    "steps",
+    "save_every",
+    *(f"provenance_{x}" for x in ("system", "group", "integrator")),
+)
+_VERSION = "provenance_retrax"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _LONGEST_TEXT = 2**28
 
@@ -141,7 +149,13 @@ def require_layout(path: Path, layout: Layout) -> None:
 
     require_own_files(path)
     wanted = _fill(MemoryStore(), layout)
-    require_same_layout(path, _opened(path, "r"), wanted, layout.labels)
+    found = _opened(path, "r")
+    require_same_layout(path, found, wanted, layout.labels)
+    told, known = found.attrs, layout.attributes
+    same = told.get(_VERSION) == known[_VERSION]  # of retrax, which may encode a run differently
+    odd = [name for name in (*_TOLD, *["run"] * same) if told.get(name) != known[name]]
+    if odd:
+        raise BadInput(f"store = {str(path)!r} tells another {odd[0]} than this sweep has.")
 
 
 def existing(path: Path, identity: dict[str, Any]) -> bool:
