@@ -5,7 +5,14 @@ from jaxtyping import Float
 
 from retrax.errors import BadInput
 from retrax.mechanics.shape import Shape, require_colour, triple
-from retrax.numerics.checks import ArrayLike, host_finite64, host_float64, require_number, shown
+from retrax.numerics.checks import (
+    ArrayLike,
+    host_finite64,
+    host_float64,
+    require_direction,
+    require_number,
+    shown,
+)
 
 # Unless told, a rod is this thick in lengths of itself, and a wheel this wide in radii.
 _THICK, _WIDE = 0.03, 0.12
@@ -83,10 +90,7 @@ def _round(radius: float, axis: ArrayLike, width: float) -> Float[np.ndarray, "3
     radius = require_number("radius", radius, "> 0")
     width = require_number("width", width, "> 0")
     along = host_finite64("axis", axis, (3,))
-    length = float(np.linalg.norm(along))
-    if not length > 0:
-        raise BadInput(f"axis = {shown(along.tolist())} has no direction.")
-    along = along / length
+    along = along / require_direction("axis", along)
     first = np.cross(along, np.eye(3)[int(np.argmin(np.abs(along)))])
     first = first / np.linalg.norm(first)
     return np.stack([radius * first, radius * np.cross(along, first), width * along], axis=1)

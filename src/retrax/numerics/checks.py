@@ -28,6 +28,8 @@ ArrayLike = jax.typing.ArrayLike | Sequence[Any]
 
 # A sentence shows this much of a value, and of the reason that another library gave.
 _SHOWN = 160
+# The squares of shorter vectors, and of those as much longer than 1, are not numbers any more.
+_SHORTEST = 1e-150
 # Matrices of more rows than this, and lists of more nodes, fit no memory or no patience.
 MOST_ROWS, MOST_NODES = 1000, 1_000_000
 
@@ -256,6 +258,15 @@ def require_finite(name: str, x: PyTree) -> None:
 def finite_rows(values: np.ndarray) -> np.ndarray:
     """Tell of each member whether all its numbers are finite."""
     return np.asarray(np.isfinite(values).reshape(len(values), -1).all(axis=1))
+
+
+def require_direction(name: str, values: np.ndarray) -> float:
+    """Return the length of a vector if squares tell it; zeros and what is as small have none."""
+    with np.errstate(over="ignore"):
+        length = float(np.linalg.norm(values))
+    if not _SHORTEST < length < 1 / _SHORTEST:
+        raise BadInput(f"{name} = {shown(values.tolist())} has no direction.")
+    return length
 
 
 def require_above_zero(name: str, value: Any, sentence: str = "must be positive") -> None:
