@@ -36,6 +36,23 @@ def traced(call):
 
 
 CALLS = {
+    "a traced place": (
+        lambda: traced(lambda a: rx.Revolute("a", "b", at=[0, 0, a], axis=[0, 0, 1]) and a),
+        "at is needed as a number, but JAX is tracing it (jit, grad, jvp or vmap): it cannot be traced or diff",
+    ),
+    "gravity to be differentiated": (
+        lambda: jax.grad(lambda a: rx.Mechanism(gravity=[0, 0, a]) and a)(-9.81),
+        "gravity is needed as a number, but JAX is tracing it",
+    ),
+    "lengths to be differentiated": (
+        lambda: jax.grad(lambda a: rx.systems.double_pendulum(lengths=(a, 1.0)) and a)(1.0),
+        "lengths is needed as a number, but JAX is tracing it",
+    ),
+    "a traced radius": (lambda: traced(rx.draw.sphere), "radius is needed as a number"),
+    "a traced count": (
+        lambda: traced(lambda a: rx.simulate(BODY, VERLET, START, h=0.01, steps=a).g),
+        "steps is needed as a number",
+    ),
     "steps that wrap around": (
         lambda: rx.Stepper(BODY, VERLET, START, h=0.01).step(steps=2**64 + 1),
         "more than 2**53",

@@ -42,7 +42,10 @@ def world(contact, group=FREE):
         (lambda: rx.Contacts([(rx.Ball(1.0), FLOOR)]), r"'ball' and 'floor' both stand still"),
         (lambda: rx.Contacts([(BALL, FLOOR), (FLOOR, BALL)]), r"is given twice"),
         (lambda: rx.Contacts([(BALL, FLOOR), (rx.Ball(0.1, body=0), FLOOR)]), r"is given twice"),
-        (lambda: rx.systems.Balls(0.1, 1.0, against=[FLOOR, rx.Plane(name="floor")]), r"floor twice"),
+        (
+            lambda: rx.systems.Balls(0.1, 1.0, against=[FLOOR, rx.Plane(name="floor")]),
+            r"floor twice",
+        ),
         (lambda: rx.SelfContact(0.1, against=[FLOOR, FLOOR]), r"against has the floor twice"),
         (lambda: rx.Contacts([(BALL, FLOOR)], friction=-0.1), r"friction = -0.1 must be 0 or more"),
         (lambda: rx.Contacts([(BALL, FLOOR)], restitution=1.2), r"must be from 0 to 1"),
