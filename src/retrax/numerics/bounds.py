@@ -1,6 +1,6 @@
 """Bounds of what a function computes, whatever it is given: they show what is never a number.
 
-Every entry of a value that is a number lies within its bounds $[a, b]$; where $a > b$ there is none.
+Entries that are numbers lie within the bounds $[a, b]$ of their array; where $a > b$ none is one.
 """
 
 import math
