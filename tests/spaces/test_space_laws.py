@@ -112,5 +112,5 @@ def test_a_velocity_that_is_not_tangent_is_not_lifted(name):
     y = space.random(jax.random.key(1))
     v = space.tangent(y, jnp.full(space.group.dim, 1e3))
     np.testing.assert_allclose(space.tangent(y, space.lift(y, v)), v, atol=1e-11)
-    with pytest.raises(rx.BadInput, match="lift: v = .* is not tangent to .* misses"):
+    with pytest.raises(rx.BadInput, match=r"lift: v = .* is not tangent to .* misses"):
         space.lift(y, v + 1e-3 * y)
