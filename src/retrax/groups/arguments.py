@@ -131,7 +131,8 @@ def _like(owner: Any, given: dict[str, Any], name: str) -> PyTree[jax.ShapeDtype
     if name in ("y", "v"):
         return owner.layout() if hasattr(owner, "layout") else None  # of a user's own kind
     Group: Any = import_module(_BASE).AbstractLieGroup
-    group = owner if isinstance(owner, Group) else given.get("group", getattr(owner, "group", None))
+    own = owner if isinstance(owner, Group) else getattr(owner, "group", None)
+    group: Any = given.get("group", own)
     if name in ("group", "key") or not isinstance(group, Group):
         return None
     if name in _VECTORS:

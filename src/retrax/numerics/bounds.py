@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 Bounds = tuple[float, float]
 _ANY, _NONE, _POSITIVE = (-math.inf, math.inf), (math.inf, -math.inf), (0.0, math.inf)
@@ -63,7 +64,7 @@ def _bounds(program: Any, given: Sequence[Bounds]) -> list[Bounds]:
 
 def _of_numbers(value: Any) -> Bounds:
     real = isinstance(value, float | np.ndarray | np.floating | jax.Array)
-    if not real or isinstance(value, jax.core.Tracer) or np.size(value) == 0:
+    if not real or isinstance(value, Tracer) or np.size(value) == 0:
         return _ANY
     numbers = np.asarray(value, float)[~np.isnan(value)]
     return (float(np.min(numbers)), float(np.max(numbers))) if numbers.size else _NONE
