@@ -36,6 +36,43 @@ def traced(call):
 
 
 CALLS = {
+    "a traced place": (
+        lambda: traced(lambda a: rx.Revolute("a", "b", at=[0, 0, a], axis=[0, 0, 1]) and a),
+        "at is needed as a number, but JAX is tracing it (jit, grad, jvp or vmap): it",
+    ),
+    "gravity to be differentiated": (
+        lambda: jax.grad(lambda a: rx.Mechanism(gravity=[0, 0, a]) and a)(-9.81),
+        "gravity is needed as a number, but JAX is tracing it",
+    ),
+    "lengths to be differentiated": (
+        lambda: jax.grad(lambda a: rx.systems.double_pendulum(lengths=(a, 1.0)) and a)(1.0),
+        "lengths is needed as a number, but JAX is tracing it",
+    ),
+    "an overview of a number": (lambda: rx.show.overview(5), "run = 5 is not a run"),
+    "a colour as others spell it": (
+        lambda: rx.draw.box([1, 1, 1], color="red"),
+        "box() got an unexpected keyword argument 'color': 'colour' is the name here.",
+    ),
+    "a quantity that is a word": (
+        lambda: rx.show.quantity(RUN, lambda s: "x"),
+        "it returns a value of type str, which is no number or array",
+    ),
+    "a law that returns a word": (
+        lambda: rx.simulate(
+            rx.systems.spacecraft([1.0, 2.0, 3.0]),
+            rx.RKMK(),
+            START,
+            h=0.01,
+            steps=2,
+            control=rx.Sampled(lambda g, w, t: "abc", period=0.01),
+        ),
+        "it returns a value of type str, which is no number or array",
+    ),
+    "a traced radius": (lambda: traced(rx.draw.sphere), "radius is needed as a number"),
+    "a traced count": (
+        lambda: traced(lambda a: rx.simulate(BODY, VERLET, START, h=0.01, steps=a).g),
+        "steps is needed as a number",
+    ),
     "steps that wrap around": (
         lambda: rx.Stepper(BODY, VERLET, START, h=0.01).step(steps=2**64 + 1),
         "more than 2**53",
@@ -172,3 +209,23 @@ def test_a_system_runs_under_another_force():
     damped = BODY.with_force(lambda g, xi, t: -xi)
     run = rx.simulate(damped, "rkmk-4", START, h=0.01, steps=10)
     assert run.energy()[-1] < run.energy()[0]
+
+
+def test_an_event_that_is_not_there_is_told_with_those_that_are():
+    run = rx.simulate(BODY, VERLET, START, h=0.01, steps=2, events={"a": lambda g, w, t: w[0]})
+    with pytest.raises(KeyError, match="'x': the events are 'a'"):
+        run.events["x"]
+
+
+def test_a_run_that_could_not_be_loaded_is_not_saved(tmp_path):
+    run = rx.simulate(BODY, VERLET, START, h=0.01, steps=5)
+    run.momentum[3] = np.nan
+    with pytest.raises(rx.BadInput, match=r"the states .* must be finite, but its entry \[3, 0\]"):
+        run.save(tmp_path / "run.nc")
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_fit_of_hours_warns_before_it_starts():
+    data = rx.Measurements([0, 1e9], RUN.g[:2], noise=0.01)
+    with pytest.raises(UserWarning, match=r"takes 1e\+12 steps each time .* 2.8e\+02 hours"):
+        rx.fit(pendulum, data, {"J": 1.0}, h=0.001)  # warnings are errors here

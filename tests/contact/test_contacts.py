@@ -21,6 +21,12 @@ def world(contact, group=FREE):
     [
         (lambda: rx.Ball(-0.1), r"radius = -0.1 must be positive"),
         (lambda: rx.Plane([0, 0, 0]), r"normal = \[0.0, 0.0, 0.0\] has no direction"),
+        (lambda: rx.Plane([0, 0, 1e-320]), r"normal = \[0.0, 0.0, 1e-320\] has no direction"),
+        (lambda: rx.Plane([0, 1e200, 0]), r"normal = .* has no direction"),
+        (lambda: rx.Capsule(0.1, 1, axis=[0, 0, 1e-320], body=0), r"axis = .* has no direction"),
+        (lambda: rx.draw.wheel(1.0, axis=[0, 0, 1e200]), r"axis = .* has no direction"),
+        (lambda: rx.Reach(axis=[1e200, 0, 0]), r"axis = .* has no direction"),
+        (lambda: rx.systems.Wheels([[0, 0, 1.0], [1e-200, 0, 0]], 0.1), r"axes\[1\] = .* no dir"),
         (lambda: rx.Capsule(0.1, 1.0, axis=[1.0]), r"axis has shape \(1,\)"),
         (lambda: rx.Cylinder(0.1, 0.0), r"length = 0.0 must be positive"),
         (lambda: rx.Box([1, 2, 3], radius=0.6), r"from 0 to half of its shortest side"),
@@ -35,6 +41,12 @@ def world(contact, group=FREE):
         (lambda: rx.Contacts([(BALL, BALL)]), r"in a pair with itself"),
         (lambda: rx.Contacts([(rx.Ball(1.0), FLOOR)]), r"'ball' and 'floor' both stand still"),
         (lambda: rx.Contacts([(BALL, FLOOR), (FLOOR, BALL)]), r"is given twice"),
+        (lambda: rx.Contacts([(BALL, FLOOR), (rx.Ball(0.1, body=0), FLOOR)]), r"is given twice"),
+        (
+            lambda: rx.systems.Balls(0.1, 1.0, against=[FLOOR, rx.Plane(name="floor")]),
+            r"floor twice",
+        ),
+        (lambda: rx.SelfContact(0.1, against=[FLOOR, FLOOR]), r"against has the floor twice"),
         (lambda: rx.Contacts([(BALL, FLOOR)], friction=-0.1), r"friction = -0.1 must be 0 or more"),
         (lambda: rx.Contacts([(BALL, FLOOR)], restitution=1.2), r"must be from 0 to 1"),
         (lambda: rx.Contacts([(BALL, FLOOR)], friction=[0.1, 0.2]), r"one for each of the 1 pairs"),
@@ -50,6 +62,19 @@ def world(contact, group=FREE):
 def test_what_cannot_touch_is_a_sentence(make, words):
     with pytest.raises(rx.BadInput, match=words):
         make()
+
+
+def test_contacts_of_shapes_with_the_same_names_are_told_apart():
+    slopes = [rx.Plane([x, 0, 1]) for x in (-0.5, 0.5)]
+    contact = rx.Contacts([(BALL, slope) for slope in slopes])
+    assert contact.names == ("ball on plane 1", "ball on plane 2")
+    system = rx.MechanicalSystem(
+        FREE, [0.008] * 3 + [2.0] * 3, lambda g: 2 * 9.81 * g[1][2], contact=contact
+    )
+    start = system.state((np.eye(3), [0, 0, 0.1 * np.sqrt(1.25)]), velocity=np.zeros(6))
+    run = rx.simulate(system, rx.NonsmoothRattle(), start, h=0.01, steps=5)
+    held = sum(motion.force[-1] for motion in run.contacts.values()) / np.sqrt(1.25)
+    assert len(run.contacts) == 2 and held == pytest.approx(2 * 9.81)
 
 
 def test_candidates_are_named_after_shapes_and_their_parts():

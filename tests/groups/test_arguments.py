@@ -81,7 +81,7 @@ def test_the_sentence_names_group_method_and_argument():
 
 
 def test_numbers_that_overflow_are_refused():
-    with pytest.raises(rx.BadInput, match=r"SO3\(\)\.expm1 is not finite for xi"):
+    with pytest.raises(rx.BadInput, match=r"SO3\(\)\.exp is not finite for xi"):
         rx.SO3().exp(np.full(3, 1e200))
 
 
@@ -93,3 +93,33 @@ def test_lists_and_integers_are_numbers():
 def test_nothing_is_looked_at_while_jax_traces():
     out = jax.jit(jax.vmap(rx.SO3().exp))(jnp.full((4, 3), jnp.nan))
     assert out.shape == (4, 3, 3)
+
+
+@pytest.mark.parametrize("transform", [jax.jit, jax.vmap], ids=["jit", "vmap"])
+@pytest.mark.parametrize(
+    ("method", "shapes", "told"),
+    [
+        (rx.SO3().exp, [(4,)], r"SO3\(\)\.exp: xi is an array of shape \(4,\), but must be an"),
+        (rx.SO3().log, [(4, 4)], r"SO3\(\)\.log: g is an array of shape \(4, 4\)"),
+        (rx.SO3().compose, [(3, 3), (4, 4)], r"compose: k is an array of shape \(4, 4\)"),
+        (rx.SE3().log, [(4, 4)], r"must be a tuple \(an array of shape \(3, 3\), an array"),
+        (rx.SE3().vee, [(5, 5)], r"x is an array of shape \(5, 5\)"),
+        (rx.Sphere(3).move, [(4,), (3,)], r"Sphere\(3\)\.move: y is an array of shape \(4,\)"),
+    ],
+)
+def test_shapes_are_looked_at_also_where_jax_traces(transform, method, shapes, told):
+    many = (2,) if transform is jax.vmap else ()
+    with pytest.raises(rx.BadInput, match=told):
+        transform(method)(*(jnp.zeros((*many, *shape)) for shape in shapes))
+
+
+def test_a_list_of_traced_numbers_is_a_vector():
+    assert jax.grad(lambda a: rx.SO3().exp([a, 0.0, 0.0])[2, 1])(0.3) == pytest.approx(np.cos(0.3))
+
+
+@pytest.mark.parametrize("group", [x for x in GROUPS if x.name[0] != "R"], ids=repr)
+def test_a_matrix_that_is_not_in_the_algebra_is_refused(group):
+    x = group.hat(jnp.full(group.dim, 1e200))
+    assert np.array_equal(group.vee(x), np.full(group.dim, 1e200))
+    with pytest.raises(rx.BadInput, match="is not in the algebra of"):
+        group.vee(jax.tree.map(jnp.ones_like, x))

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import retrax as rx
 
@@ -42,3 +43,33 @@ def test_states_of_anything_can_be_shown():
     assert repr(nothing) == "State(g=None, momentum=None, t=None)"
     named = rx.State({"a": jnp.ones(2)}, jnp.asarray([jnp.nan, 1e-300]))
     assert repr(named) == "State(g={'a': [1, 1]}, momentum=[nan, 1e-300], t=0)"
+
+
+TOP = rx.systems.HeavyTop([1.0, 1.7, 2.3], 1.0, [0.4, -0.3, 1.1])
+FOREIGN = TOP.state(jnp.eye(3), velocity=[1.2, -0.5, 2.0])
+LOOKS = {
+    "energy", "velocity_at", "observables", "invariants", "power", "multipliers", "reaction",
+    "constraint_violation", "freedoms", "redundant", "pose",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["plain", "jit"])
+@pytest.mark.parametrize(
+    "make", [rx.systems.double_pendulum, lambda: rx.systems.FlyingBody([1.0] * 3, 1.0)]
+)
+def test_a_system_refuses_the_states_of_another(make, transform):
+    system = make()
+    for name in LOOKS & {*dir(system)}:
+        more = (system.names[0],) if name == "pose" else ()
+        look = getattr(system, name)
+        with pytest.raises(rx.BadInput, match=r"state is not one of the .*: its g is an array of"):
+            transform(lambda state, look=look, more=more: look(state, *more))(FOREIGN)
+        with pytest.raises(rx.BadInput, match="state = None is not a State"):
+            look(None, *more)
+    with pytest.raises(TypeError, match="state"):
+        system.energy()
+
+
+def test_a_state_that_lacks_a_momentum_is_refused():
+    with pytest.raises(rx.BadInput, match=r"its momentum an array of shape \(2,\), but must be"):
+        TOP.energy(rx.State(jnp.eye(3), jnp.ones(2)))

@@ -363,3 +363,11 @@ def test_numbers_of_teeth_that_rounding_cannot_tell_apart_are_rejected():
 def test_a_bicycle_is_steered_about_an_axis_that_meets_the_ground(tilt):
     with pytest.raises(rx.BadInput, match=r"tilt = .* right angle"):
         rx.systems.bicycle(tilt=tilt)
+
+
+def test_a_name_made_for_a_joint_is_one_that_no_other_has():
+    mechanism = rx.Mechanism()
+    for k, name in enumerate((None, "joint 3", None)):
+        mechanism.body(f"b{k}", 1.0, [1.0] * 3, at=Z)
+        mechanism.join(rx.Spherical("ground", f"b{k}", at=Z, name=name))
+    assert mechanism.system().constraint.names == ("joint 1", "joint 3", "joint 4")

@@ -225,6 +225,16 @@ def test_an_event_that_is_not_a_number_is_told():
 
 
 @pytest.mark.parametrize(
+    "function", [lambda R, w, t: w[0] * np.nan, lambda R, w, t: jnp.sqrt(t - 0.5)]
+)
+def test_an_event_that_is_not_a_number_at_the_start_is_told(function):
+    with pytest.raises(rx.StepFailed, match="event 'odd' is not a number"):
+        simulate({"odd": function})
+    with pytest.raises(rx.StepFailed, match="event 'odd' is not a number"):
+        simulate({"tilt": tilt, "odd": function})
+
+
+@pytest.mark.parametrize(
     ("events", "sentence"),
     [
         (tilt, "must be a dictionary"),

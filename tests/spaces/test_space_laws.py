@@ -1,5 +1,6 @@
 """The laws of every space, and what a user reads where a point is none."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -91,3 +92,25 @@ def test_what_is_no_space_is_refused(make, sentence):
 def test_what_is_no_point_is_refused(space, y, sentence):
     with pytest.raises(rx.BadInput, match=sentence):
         space.check("y0", y)
+
+
+@pytest.mark.parametrize("name", [name for name in SPACES if "orbit" not in name])
+def test_methods_refuse_what_is_no_point(name):
+    space = SPACES[name]()
+    y = jnp.arange(np.prod(space.layout().shape) * 1.0).reshape(space.layout().shape)
+    u = jnp.full(space.group.dim, 0.1)
+    for method in (space.move, space.near, space.tangent):
+        with pytest.raises(rx.BadInput, match=rf"{method.__name__}: y is not "):
+            method(y, u)
+    with pytest.raises(rx.BadInput, match="lift: y is not "):
+        space.lift(y, jnp.zeros_like(y))
+
+
+@pytest.mark.parametrize("name", [name for name in SPACES if "orbit" not in name])
+def test_a_velocity_that_is_not_tangent_is_not_lifted(name):
+    space = SPACES[name]()
+    y = space.random(jax.random.key(1))
+    v = space.tangent(y, jnp.full(space.group.dim, 1e3))
+    np.testing.assert_allclose(space.tangent(y, space.lift(y, v)), v, atol=1e-11)
+    with pytest.raises(rx.BadInput, match=r"lift: v = .* is not tangent to .* misses"):
+        space.lift(y, v + 1e-3 * y)

@@ -1,6 +1,6 @@
 """Which shapes may touch, how rough they are, and how they bounce."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -15,7 +15,7 @@ from retrax.contact.meeting import Meeting
 from retrax.contact.meetings import follows, meeting, names_of
 from retrax.contact.nearest import Points, across, length_and_way
 from retrax.contact.pictures import picture
-from retrax.contact.shapes import AbstractSurface
+from retrax.contact.shapes import AbstractSurface, content_of, told_apart
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Seen, Touch
@@ -70,7 +70,7 @@ class Contacts(AbstractContacts):
         self.pairs = _checked_pairs(pairs)
         called = _called(self.pairs)
         names = [names_of(a, b, called[id(a)], called[id(b)]) for a, b in self.pairs]
-        self.names = tuple(name for of_pair in names for name in of_pair)
+        self.names = told_apart(name for of_pair in names for name in of_pair)
         self.counts = tuple(len(of_pair) for of_pair in names)
         owners = np.repeat(np.arange(len(names)), self.counts)
         self.friction = _each("friction", friction, owners)
@@ -285,7 +285,7 @@ def _checked_pairs(
         raise BadInput(
             f"pairs = {shown(pairs)} must be a list of pairs of shapes, as [(ball, table)]."
         )
-    seen: set[frozenset[int]] = set()
+    seen: set[frozenset[Hashable]] = set()
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise BadInput(f"{shown(pair)} is not a pair of shapes, as (ball, table).")
@@ -303,9 +303,10 @@ def _checked_pairs(
                 f"{a.name!r} and {b.name!r} both stand still: say with body= what carries one of "
                 "them."
             )
-        if frozenset((id(a), id(b))) in seen:
+        both = frozenset((content_of(a), content_of(b)))
+        if both in seen:
             raise BadInput(f"the pair of {a.name!r} and {b.name!r} is given twice: once is enough.")
-        seen.add(frozenset((id(a), id(b))))
+        seen.add(both)
     return tuple((a, b) for a, b in pairs)
 
 

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from retrax.contact.capsules import Numbers, Points
 from retrax.contact.rows import Places
-from retrax.contact.shapes import AbstractSurface, Ball, Capsule, Plane
+from retrax.contact.shapes import AbstractSurface, Ball, Capsule, Plane, content_of
 from retrax.errors import BadInput
 from retrax.mechanics.contact import AbstractTouching
 from retrax.numerics.checks import ArrayLike, finite64, shown
@@ -189,7 +189,12 @@ def standing(given: object, who: str) -> tuple[AbstractSurface, ...]:
     shapes = [given] if isinstance(given, AbstractSurface) else given
     if not isinstance(shapes, Sequence) or isinstance(shapes, str):
         raise BadInput(f"against = {shown(given)} must be a list of shapes such as rx.Plane().")
-    return tuple(_standing(shape, who) for shape in shapes)
+    found = tuple(_standing(shape, who) for shape in shapes)
+    contents = [content_of(shape) for shape in found]
+    for k, shape in enumerate(found):
+        if contents[k] in contents[:k]:
+            raise BadInput(f"against has the {shape.name} twice: once is enough.")
+    return found
 
 
 def _standing(shape: object, who: str) -> AbstractSurface:

@@ -4,9 +4,14 @@ A shape is a core and a radius around it: a ball is a point, a capsule a segment
 smaller box.
 """
 
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from functools import partial
+from itertools import count
 from typing import Protocol
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -16,7 +21,9 @@ from retrax.mechanics.shape import rotation_matrix
 from retrax.numerics.checks import (
     ArrayLike,
     float64,
+    is_traced,
     positive64,
+    require_direction,
     require_finite,
     require_whole,
     shown,
@@ -50,6 +57,21 @@ class AbstractSurface(Frozen):
     at: eqx.AbstractVar[Vector]
     body: eqx.AbstractVar[int | str | None]
     name: eqx.AbstractVar[str]
+
+
+def content_of(shape: AbstractSurface) -> Hashable:
+    """Return what is the same of two shapes that are one, where JAX does not hide their numbers."""
+    if is_traced(shape):
+        return id(shape)
+    leaves, tree = jax.tree.flatten(shape)
+    return tree, *(np.asarray(leaf).tobytes() for leaf in leaves)
+
+
+def told_apart(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names with numbers where several are the same."""
+    times = Counter(given := list(names))
+    free = {x: (f"{x} {k}" for k in count(1) if f"{x} {k}" not in times) for x in times}
+    return tuple(name if times[name] == 1 else next(free[name]) for name in given)
 
 
 class Plane(AbstractSurface):
@@ -222,12 +244,7 @@ def _direction(name: str, given: ArrayLike) -> Vector:
             f"{name} has shape {array.shape}; it has three numbers, or two in the plane."
         )
     require_finite(name, array)
-
-    def check(values: np.ndarray) -> None:
-        if not np.any(values):
-            raise BadInput(f"{name} = {values.tolist()} has no direction.")
-
-    require_each(check, array)
+    require_each(partial(require_direction, name), array)
     return evaluated(lambda x: _in_space(x) / jnp.sqrt(jnp.sum(x * x)), array)
 
 

@@ -5,8 +5,10 @@ import numpy as np
 from retrax.errors import BadInput
 from retrax.mechanics.shape import Shape, require_colour, triple
 from retrax.numerics.checks import ArrayLike, host_float64
+from retrax.numerics.meant import explain_keywords
 
 
+@explain_keywords
 def line(points: ArrayLike, colour: str = "") -> Shape:
     """A line through points, as wide everywhere however near one looks at it.
 
@@ -20,6 +22,7 @@ def line(points: ArrayLike, colour: str = "") -> Shape:
                  colour=require_colour(colour))  # fmt: skip
 
 
+@explain_keywords
 def arrow(start: ArrayLike, vector: ArrayLike, colour: str = "orange") -> Shape:
     """An arrow that begins at `start` and goes along `vector`, as long as the vector is."""
     first = triple("start", start)
@@ -27,6 +30,7 @@ def arrow(start: ArrayLike, vector: ArrayLike, colour: str = "orange") -> Shape:
     return Shape("arrow", points=(first, last), colour=require_colour(colour))
 
 
+@explain_keywords
 def trail(point: ArrayLike, colour: str = "sky") -> Shape:
     """The path that a point leaves behind it: one of a body, or one that a function returns."""
     return Shape("trail", points=(triple("point", point),), colour=require_colour(colour))

@@ -5,27 +5,39 @@ from jaxtyping import Float
 
 from retrax.errors import BadInput
 from retrax.mechanics.shape import Shape, require_colour, triple
-from retrax.numerics.checks import ArrayLike, host_finite64, host_float64, require_number, shown
+from retrax.numerics.checks import (
+    ArrayLike,
+    host_finite64,
+    host_float64,
+    require_direction,
+    require_number,
+    shown,
+)
+from retrax.numerics.meant import explain_keywords
 
 # Unless told, a rod is this thick in lengths of itself, and a wheel this wide in radii.
 _THICK, _WIDE = 0.03, 0.12
 
 
+@explain_keywords
 def box(size: ArrayLike, colour: str = "") -> Shape:
     """A box about the origin with these three sides along the axes; one number makes a cube."""
     return _solid("box", np.diag(_sides("size", size)), colour)
 
 
+@explain_keywords
 def sphere(radius: float, colour: str = "") -> Shape:
     """A ball about the origin; without a colour its octants have two, which shows how it turns."""
     return _solid("ball", require_number("radius", radius, "> 0") * np.eye(3), colour)
 
 
+@explain_keywords
 def ellipsoid(semiaxes: ArrayLike, colour: str = "") -> Shape:
     """An ellipsoid about the origin with these semiaxes along the axes."""
     return _solid("ball", np.diag(_sides("semiaxes", semiaxes)), colour)
 
 
+@explain_keywords
 def cylinder(radius: float, axis: ArrayLike, width: float, colour: str = "") -> Shape:
     """A cylinder about the origin.
 
@@ -34,6 +46,7 @@ def cylinder(radius: float, axis: ArrayLike, width: float, colour: str = "") -> 
     return _solid("cylinder", _round(radius, axis, width), colour)
 
 
+@explain_keywords
 def wheel(
     radius: float, axis: ArrayLike = (0.0, 1.0, 0.0), width: float | None = None, colour: str = ""
 ) -> Shape:
@@ -46,6 +59,7 @@ def wheel(
     return _solid("wheel", _round(radius, axis, _WIDE * radius if width is None else width), colour)
 
 
+@explain_keywords
 def rod(a: ArrayLike, b: ArrayLike, radius: float | None = None, colour: str = "") -> Shape:
     """A round rod from the point `a` to the point `b`.
 
@@ -54,6 +68,7 @@ def rod(a: ArrayLike, b: ArrayLike, radius: float | None = None, colour: str = "
     return _between("cylinder", a, b, radius, colour)
 
 
+@explain_keywords
 def cone(a: ArrayLike, b: ArrayLike, radius: float | None = None, colour: str = "") -> Shape:
     """A cone with its base about the point `a` and its tip at the point `b`.
 
@@ -83,10 +98,7 @@ def _round(radius: float, axis: ArrayLike, width: float) -> Float[np.ndarray, "3
     radius = require_number("radius", radius, "> 0")
     width = require_number("width", width, "> 0")
     along = host_finite64("axis", axis, (3,))
-    length = float(np.linalg.norm(along))
-    if not length > 0:
-        raise BadInput(f"axis = {shown(along.tolist())} has no direction.")
-    along = along / length
+    along = along / require_direction("axis", along)
     first = np.cross(along, np.eye(3)[int(np.argmin(np.abs(along)))])
     first = first / np.linalg.norm(first)
     return np.stack([radius * first, radius * np.cross(along, first), width * along], axis=1)

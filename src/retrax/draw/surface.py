@@ -20,6 +20,7 @@ from retrax.numerics.checks import (
     require_whole,
     shown,
 )
+from retrax.numerics.meant import explain_keywords
 
 # Triangles of a mesh unless told: about 100 kB on a page.
 MOST = 6000
@@ -32,6 +33,7 @@ Corners = Float[np.ndarray, "corners 3"]
 Triangles = Int[np.ndarray, "triangles 3"]
 
 
+@explain_keywords
 def mesh(
     vertices: ArrayLike | str | Path,
     faces: ArrayLike | None = None,

@@ -48,6 +48,8 @@ from retrax.run.drive import Plant, unwrapped
 METHODS = ("auto", "levenberg-marquardt", "l-bfgs")
 # Jacobians take a run for each unknown: beyond so many the adjoint is quicker.
 MOST_FORWARD = 32
+# More steps than this take minutes, at about a microsecond each, and a fit takes them many times.
+_MANY = 10**8
 # The first guess may lose its phase in a long record, so a fit begins with parts of it.
 _PARTS = (1 / 8, 1 / 4, 1 / 2)
 _LOOKS_AT_PARTS = 12
@@ -183,6 +185,12 @@ class _Task(NamedTuple):
     def problem(self, longest: float) -> Problem:
         times = [one.t for one in self.data]
         steps = grid(self.begin, [*times, *self._jumps(max(t[-1] for t in times))], longest)
+        if steps.steps > _MANY:
+            warn(
+                f"a fit with h = {steps.h:g} s takes {steps.steps:.3g} steps each time that it "
+                f"computes the motion, {steps.steps * 1e-6 / 3600:.2g} hours if one takes a "
+                "microsecond: take h larger, or measurements of a shorter time."
+            )
         return Problem(
             self.unknowns,
             self.integrator,

@@ -1,7 +1,9 @@
-"""What is handed to groups, retractions and spaces, looked at where no program is traced."""
+"""What is handed to groups, retractions and spaces: shapes always, numbers where none is traced."""
 
 import inspect
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,7 @@ from retrax.numerics.checks import (
     require_instance,
     shown,
 )
+from retrax.numerics.evaluate import evaluate
 from retrax.numerics.platform import require_platform
 
 if TYPE_CHECKING:
@@ -33,6 +36,29 @@ _VECTORS = {"xi", "eta", "mu", "u"}
 _KNOWN = _VECTORS | {"g", "k", "delta", "a", "x", "key", "group", "y", "v"}
 # Methods whose elements have to lie on the group.
 _ON_THE_GROUP = {"compose", "inverse", "log", "cay_inv", "Ad", "coAd"}
+# Methods of spaces that take points beside them.
+_BESIDE = {"defect", "project"}
+# So far may what a matrix or a velocity stands for be from it, relative to the numbers in it.
+_ALLOWED = 1e-9
+
+
+class _Looks(threading.local):
+    """Whether a method runs whose arguments were looked at: what it calls need not look again."""
+
+    done = False
+
+
+_looks = _Looks()
+
+
+@contextmanager
+def looked_at() -> Iterator[None]:
+    """Take it that what methods are handed in here is what they are to be handed."""
+    before, _looks.done = _looks.done, True
+    try:
+        yield
+    finally:
+        _looks.done = before
 
 
 def element(name: str, value: PyTree, like: PyTree[jax.ShapeDtypeStruct]) -> PyTree:
@@ -61,19 +87,57 @@ def _looking(method: Callable[..., Any], parameters: list[inspect.Parameter]) ->
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = dict(zip(names, args, strict=False)) | kwargs
         fits = len(given) == len(args) + len(kwargs) and given.keys() <= set(names)
-        if not fits or any(is_traced(x) for x in given.values() if not isinstance(x, Iterator)):
+        if not fits or _looks.done:
             return method(self, *args, **kwargs)
+        if any(is_traced(x) for x in given.values() if not isinstance(x, Iterator)):
+            shaped = {name: _of_shape(self, given, method.__name__, name) for name in given}
+            return method(self, **shaped)
         require_platform()
         absent = {name for name in optional & given.keys() if given[name] is None}
         looked = {
             name: None if name in absent else _argument(self, given, method.__name__, name)
             for name, value in given.items()
         }
-        result = method(self, **looked)
+        with looked_at():
+            result = method(self, **looked)
         _require_numbers(self, method.__name__, looked, result)
+        if method.__name__ == "lift":
+            _require_tangent(self, looked["y"], looked["v"], result)
         return result
 
     return call
+
+
+def _of_shape(owner: Any, given: dict[str, Any], method: str, name: str) -> PyTree:
+    """Return an argument if it has its shape: JAX knows the shapes of what it traces."""
+    like, value = _like(owner, given, name), given[name]
+    if like is None or value is None:
+        return value
+    made = element(name, value, like) if isinstance(value, list) else value
+    if _shapes(made, like) != _shapes(like, like):
+        raise BadInput(
+            f"{owner!r}.{method}: {name} is {in_words(value)}, but must be {in_words(like)}."
+        )
+    return made
+
+
+def _shapes(value: PyTree, like: PyTree[jax.ShapeDtypeStruct]) -> PyTree:
+    """Return the shapes of arrays, nested as they are where an element is a tuple of them."""
+    return jax.tree.map(_shape, value) if isinstance(like, tuple) else _shape(value)
+
+
+def _like(owner: Any, given: dict[str, Any], name: str) -> PyTree[jax.ShapeDtypeStruct]:
+    """Return how an argument is to be laid out; `None` of groups and keys."""
+    if name in ("y", "v"):
+        return owner.layout() if hasattr(owner, "layout") else None  # of a user's own kind
+    Group: Any = import_module(_BASE).AbstractLieGroup
+    own = owner if isinstance(owner, Group) else getattr(owner, "group", None)
+    group: Any = given.get("group", own)
+    if name in ("group", "key") or not isinstance(group, Group):
+        return None
+    if name in _VECTORS:
+        return jax.ShapeDtypeStruct((group.dim,), jnp.float64)
+    return group.algebra_layout() if name == "x" else group.layout()
 
 
 def _require_numbers(owner: object, method: str, given: dict[str, PyTree], result: PyTree) -> None:
@@ -121,27 +185,62 @@ def _taken(owner: Any, given: dict[str, object], method: str, name: str) -> PyTr
         return given_group
     if name == "key":
         return _key(name, value)
-    if name in ("y", "v"):
-        like = owner.layout()
-        made = element(name, value, like)
-        require_layout(name, made, like, f"laid out as points of {owner.name} are")
-        return made
-    group: Any = (
-        owner if isinstance(owner, Group) else given.get("group", getattr(owner, "group", None))
-    )
+    like: Any = _like(owner, given, name)
+    if like is None:
+        return value
     if name in _VECTORS:
-        return finite64(name, value, (group.dim,))
-    if name == "x":
-        like = jax.eval_shape(group.hat, jax.ShapeDtypeStruct((group.dim,), jnp.float64))
-        made = element(name, value, like)
-        require_layout(name, made, like, f"in the algebra of {group.name}")
+        return finite64(name, value, like.shape)
+    made = element(name, value, like)
+    if name in ("y", "v"):
+        require_layout(name, made, like, f"laid out as points of {owner.name} are")
+        if name == "y" and method not in _BESIDE:
+            owner.check(name, made)
         return made
-    made = element(name, value, group.layout())
-    if method in _ON_THE_GROUP:
+    group: Any = owner if isinstance(owner, Group) else given.get("group", owner.group)
+    if name == "x":
+        require_layout(name, made, like, f"in the algebra of {group.name}")
+        _require_in_algebra(name, made, group)
+    elif method in _ON_THE_GROUP:
         group.check(name, made)
     else:
         group.check_layout(name, made)
     return made
+
+
+def _require_in_algebra(name: str, x: PyTree, group: "AbstractLieGroup") -> None:
+    """Reject a matrix that is not that of its own coordinates."""
+    off, size = _apart(x, evaluate(_same, group, x)), _largest(x)
+    if not off <= _ALLOWED * size:
+        raise BadInput(
+            f"{name} = {shown(x)} is not in the algebra of {group.name}: it differs by {off:.2g} "
+            "from the matrix of its coordinates."
+        )
+
+
+def _require_tangent(space: Any, y: PyTree, v: PyTree, xi: Any) -> None:
+    """Reject a velocity that the generator made from it does not lead along."""
+    off = _apart(v, evaluate(_led, space, y, xi))
+    if not off <= _ALLOWED * (_largest(v) + _largest(xi) * _largest(y)):
+        raise BadInput(
+            f"{space!r}.lift: v = {shown(v)} is not tangent to {space.name} at y: it misses the "
+            f"tangent space by {off:.2g}."
+        )
+
+
+def _same(group: "AbstractLieGroup", x: PyTree) -> PyTree:
+    return group.hat(group.vee(x))
+
+
+def _led(space: Any, y: PyTree, xi: jax.Array) -> PyTree:
+    return space.tangent(y, xi)
+
+
+def _largest(x: PyTree) -> float:
+    return max(float(np.max(np.abs(leaf), initial=0.0)) for leaf in jax.tree.leaves(x))
+
+
+def _apart(x: PyTree, y: PyTree) -> float:
+    return _largest(jax.tree.map(lambda a, b: np.asarray(a) - np.asarray(b), x, y))
 
 
 def require_layout(
@@ -162,7 +261,7 @@ def require_layout(
 
 def _shape(x: object) -> tuple[int, ...]:
     """Return the shape of an array or a number, and of anything else one that nothing has."""
-    known = isinstance(x, np.ndarray | np.generic | jax.Array | float | int)
+    known = isinstance(x, np.ndarray | np.generic | jax.Array | jax.ShapeDtypeStruct | float | int)
     return np.shape(x) if known else (-1,)
 
 

@@ -229,6 +229,10 @@ class AbstractLieGroup(Frozen):
         """Return an element without its numbers, as `jax.eval_shape(group.identity)` gives it."""
         return _layout_of(*signature_of(self))
 
+    def algebra_layout(self) -> PyTree[jax.ShapeDtypeStruct]:
+        """Return what `hat` makes, without its numbers."""
+        return _algebra_of(*signature_of(self))
+
     def angles(self) -> np.ndarray:
         """Tell of each coordinate of the algebra whether it is an angle."""
         return np.zeros(self.dim, bool)
@@ -286,3 +290,12 @@ def _layout_of(
     """Return the layout of the elements of a group, from its structure and its arrays' shapes."""
     (group,) = jax.tree.unflatten(tree, [jax.ShapeDtypeStruct(*array) for array in arrays])
     return jax.eval_shape(lambda group: group.identity(), group)
+
+
+@Reused
+def _algebra_of(
+    tree: Hashable, arrays: tuple, identity: Fingerprint
+) -> PyTree[jax.ShapeDtypeStruct]:
+    """Return the layout of the matrices of an algebra, from the same."""
+    (group,) = jax.tree.unflatten(tree, [jax.ShapeDtypeStruct(*array) for array in arrays])
+    return jax.eval_shape(lambda group: group.hat(jnp.zeros(group.dim)), group)

@@ -18,7 +18,7 @@ from retrax.mechanisms.joints import (
     Revolute,
     Spherical,
 )
-from retrax.numerics.checks import host_float64, require_finite, shown
+from retrax.numerics.checks import host_float64, require_direction, require_finite, shown
 
 # A name of a joint of the file, or what joins two links.
 Loop = str | tuple
@@ -80,10 +80,8 @@ def _closing(loop: object) -> Closing:
             f"a {kind} loop is given in space, as drawn: points of both links are not enough."
         )
     if axis is not None:
-        lengths = np.linalg.norm(axis, axis=-1, keepdims=True)
-        if not np.all(lengths > 0):
-            raise BadInput(f"the axis {shown(rest[0])} of a loop has no direction.")
-        axis = axis / lengths
+        lengths = [require_direction("axis of a loop", row) for row in np.atleast_2d(axis)]
+        axis = axis / np.reshape(lengths, (*axis.shape[:-1], 1))
     return Closing(a, b, kind, place, axis)
 
 

@@ -23,6 +23,7 @@ from retrax.importing.transmissions import drives
 from retrax.importing.unread import not_understood, table
 from retrax.importing.xml_file import number, numbers, only, read_xml, text
 from retrax.mechanisms.frames import Limits
+from retrax.numerics.checks import require_direction
 
 _UNDERSTOOD = table(
     robot=("name version", "link joint material transmission"),
@@ -203,9 +204,7 @@ def _edge(element: Element, name: str) -> Edge:
 def _freedom(element: Element, name: str, where: str, kind: FreedomKind) -> Freedom:
     said = only(element, "axis", where)
     axis = np.eye(3)[0] if said is None else numbers(said, "xyz", where, 3)
-    length = float(np.linalg.norm(axis))
-    if not length > 0:
-        raise BadInput(f"the axis of {where} has no direction.")
+    length = require_direction(f"axis of {where}", axis)
     dynamics = only(element, "dynamics", where)
     damping = 0.0 if dynamics is None else number(dynamics, "damping", where, 0.0)
     if damping < 0:

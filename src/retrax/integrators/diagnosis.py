@@ -51,13 +51,11 @@ def reach(
 ) -> str | None:
     """Say in one sentence how long a step from `state` can be, `h` being too long.
 
-    Nothing is said where the longest step that was found is not clearly shorter than `h`, or
+    Nothing is said where none was found, or the longest is not clearly shorter than `h`, or
     shorter than the one that is advised: then length is not what decides.
     """
     longest = bisected(lambda size: takes(size, 1), h)
-    if longest == 0:
-        return f"No step from there can be solved, down to h = {h / 2**_HALVINGS:.1g}."
-    if longest / h > _CLEARLY or (advice is not None and longest / h < advice / h):
+    if longest == 0 or longest / h > _CLEARLY or (advice is not None and longest / h < advice / h):
         return None
     state = jax.tree.map(jnp.asarray, state)
     moved = abs(float(jnp.max(jnp.abs(system.velocity_at(state)))) * longest)
@@ -142,11 +140,16 @@ def advised_step(first: float, h: float, takes: Takes) -> float | None:
     """
     for size in (first, *(h / 2**k for k in range(1, _HALVINGS + 1))):
         printed = float(f"{size:.2g}")
-        if not 0 < abs(printed) < abs(h):
+        if not abs(shortest(h)) / 2 < abs(printed) < abs(h):  # shorter ones lead nowhere
             continue
         if takes(printed, min(math.ceil(h / printed), _TRIES)):
             return printed
     return None
+
+
+def shortest(h: float) -> float:
+    """Return the shortest step that is tried in place of one of size `h`."""
+    return h / 2**_HALVINGS
 
 
 def longest_step(

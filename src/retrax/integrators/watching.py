@@ -109,7 +109,7 @@ def _happens(
     event: Event | Stop, p: Float[Array, ""], a: Float[Array, ""], b: Float[Array, ""]
 ) -> Bool[Array, ""]:
     """Whether an event may happen in a step from `a` to `b`, before which it was `p`."""
-    watched = a == a
+    watched = (a == a) | (p != p)  # not asleep, though it may be no number at the start
     found = (p != p) | (b != b)  # the first step; not a number
     if event.direction != "falling":
         found = found | ((a < 0) & (b >= 0))

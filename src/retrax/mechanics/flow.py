@@ -14,7 +14,7 @@ from retrax.errors import BadInput
 from retrax.groups.arguments import in_words
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element, require_group
 from retrax.mechanics.functions import Function, as_pytree
-from retrax.mechanics.state import State, as_state
+from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Generators, Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, Derivative
 from retrax.numerics.checks import (
@@ -148,7 +148,7 @@ class AbstractSpaceFlow(AbstractFlow):
         return self.generator(jnp.zeros(()), g)
 
     def velocity_at(self, state: State) -> Coordinates:
-        return self.generator(as_state(state).t, state.g)
+        return self.generator(state.t, state.g)
 
     def symmetries(self) -> Symmetries:
         """Return no symmetries: there is no momentum for them to conserve."""
@@ -162,7 +162,7 @@ class AbstractSpaceFlow(AbstractFlow):
     ) -> dict[str, Float[Array, ""]]:
         """Return what labels the orbit, and what the flow is declared to conserve, by name."""
         return {
-            **self.space.orbit_invariants(as_state(state).g),
+            **self.space.orbit_invariants(state.g),
             **self.invariant_functions(state.g),
         }
 

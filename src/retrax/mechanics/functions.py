@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
+from retrax.numerics.bounds import is_never_a_number
 from retrax.numerics.checks import finite_rows, reason, require_function, require_output
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
@@ -156,9 +157,10 @@ def checked_energy(
     given = (*given, jax.ShapeDtypeStruct((), jnp.float64)) if timed else given
     require_output(name, energy, given, ())
     function = as_pytree(require_function(name, energy))
-    (out,) = jax.make_jaxpr(lambda *x: jnp.asarray(function(*x)))(*given).jaxpr.outvars
-    value = getattr(out, "val", None)  # of a literal, which depends on nothing
-    if value is not None and not np.isfinite(value):
+    program = jax.make_jaxpr(lambda *x: jnp.asarray(function(*x)))(*given)
+    # The value of a literal depends on nothing.
+    value = getattr(program.jaxpr.outvars[0], "val", np.nan if is_never_a_number(program) else 0.0)
+    if not np.isfinite(value):
         raise BadInput(f"{name} is {value} everywhere: it must be a number.")
     _require_gradient(name, function, given)
     return Moving(function) if timed else function

@@ -19,6 +19,7 @@ from retrax.mechanics.constraints import require_full_rank
 from retrax.mechanics.contact import require_apart
 from retrax.mechanics.functions import Function, arguments, as_pytree
 from retrax.mechanics.holonomic import AbstractHolonomic
+from retrax.mechanics.own_states import look_at_states
 from retrax.mechanics.placement import (
     assembled,
     placed,
@@ -31,7 +32,7 @@ from retrax.mechanics.reactions import (
     multipliers,
     require_admissible,
 )
-from retrax.mechanics.state import Ending, State, as_state
+from retrax.mechanics.state import Ending, State
 from retrax.mechanics.symmetry import Generators, Symmetries, find_symmetries
 from retrax.numerics.checks import (
     ArrayLike,
@@ -91,6 +92,11 @@ class AbstractGroupSystem(Frozen):
     units: ClassVar[dict[str, str]] = {}
     quadratic: ClassVar[bool] = False  # in the momentum, so that the velocity is linear in it
     regular: ClassVar[bool] = True  # or else some velocities have no momentum of their own
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("retrax."):
+            look_at_states(cls)
 
     def __check_init__(self):
         """Reject non-finite parameters; set fields that a constructor left at their default."""
@@ -251,13 +257,11 @@ class AbstractGroupSystem(Frozen):
 
     def velocity_at(self, state: State) -> Coordinates:
         r"""Return the velocity $\xi$ of a state."""
-        state = as_state(state)
         g, mu, t = jax.tree.map(jnp.asarray, (state.g, state.momentum, state.t))
         return self.at_time(t).velocity(g, mu)
 
     def energy(self, state: State, xi: Coordinates | None = None) -> Float[Array, ""]:
         """Return the energy of a state; `xi` is its velocity, where that is known already."""
-        state = as_state(state)
         return self.at_time(state.t).hamiltonian_energy(state.g, state.momentum)
 
     def motion(self, g: Element, x: Coordinates) -> tuple[Coordinates, Coordinates]:
@@ -418,7 +422,7 @@ class AbstractGroupSystem(Frozen):
         energy where it is known.
         """
         symmetries = self.symmetries() if symmetries is None else symmetries
-        momenta = self.momenta_of(symmetries, as_state(state))
+        momenta = self.momenta_of(symmetries, state)
         kept = {}
         if self.has_energy and self.conservative:
             kept["energy"] = self.energy(state) if energy is None else energy
@@ -435,6 +439,9 @@ class AbstractGroupSystem(Frozen):
     def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
         """Conserved quantities that are neither the energy nor the momentum of a symmetry."""
         return {}
+
+
+look_at_states(AbstractGroupSystem)
 
 
 def _momentum_at(

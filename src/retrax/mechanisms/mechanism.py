@@ -1,6 +1,7 @@
 """Write a mechanism down: bodies, joints, wheels, and what acts between them."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -237,6 +238,7 @@ class Mechanism:
         indices = tuple(body.index for body in pair)
         at = as_jax(local(two, two[1]))
         free = (make(one, two),)
+        name = self._new_name(require_name(name), "reading")
         self._readings[name] = Connection(Several(()), free, at, indices, name, "reading")
 
     @explain_keywords
@@ -384,10 +386,10 @@ class Mechanism:
         self._kept.append(written)
 
     def _new_name(self, name: str | None, what: str) -> str:
-        """Return a name for a joint or wheel that no other has."""
-        taken = {*self._connections, *(one.name for one in self._contacts)}
+        """Return a name for a joint, wheel or reading that no other has."""
+        taken = {*self._connections, *self._readings, *(one.name for one in self._contacts)}
         if name is None:
-            return f"{what} {len(taken) + 1}"
+            return next(x for k in count(len(taken) + 1) if (x := f"{what} {k}") not in taken)
         if name in taken:
             raise BadInput(f"there is a joint or wheel {name!r} already: choose another name.")
         return name

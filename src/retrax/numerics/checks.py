@@ -28,6 +28,8 @@ ArrayLike = jax.typing.ArrayLike | Sequence[Any]
 
 # A sentence shows this much of a value, and of the reason that another library gave.
 _SHOWN = 160
+# The squares of shorter vectors, and of those as much longer than 1, are not numbers any more.
+_SHORTEST = 1e-150
 # Matrices of more rows than this, and lists of more nodes, fit no memory or no patience.
 MOST_ROWS, MOST_NODES = 1000, 1_000_000
 
@@ -56,6 +58,15 @@ def reason(cause: BaseException) -> str:
     return f"{kind}: {text.splitlines()[0][:_SHOWN].rstrip('.')}" if text else kind
 
 
+def require_known(name: str, value: object) -> None:
+    """Reject a value that JAX is tracing where a number is needed."""
+    if is_traced(value):
+        raise BadInput(
+            f"{name} is needed as a number, but JAX is tracing it (jit, grad, jvp or vmap): it "
+            "cannot be traced or differentiated."
+        )
+
+
 # Single values.
 
 
@@ -69,6 +80,7 @@ def require_instance(name: str, value: object, kind: type[T], what: str) -> T:
 def require_flag(name: str, value: object) -> bool:
     """Return `value` as a `bool` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
+        require_known(name, value)
         raise BadInput(f"{name} = {shown(value)} must be True or False.")
     return bool(value)
 
@@ -81,6 +93,7 @@ def require_whole(name: str, value: object, least: int, most: int | None = None)
     elif isinstance(value, float | np.floating) and float(value).is_integer():
         count = int(value)
     if count is None or count < least or (most is not None and count > most):
+        require_known(name, value)
         low = count is not None and count < least
         span = f"of at least {least}" if most is None or low else f"from {least} to {most}"
         raise BadInput(f"{name} = {shown(value)} must be a whole number {span}.")
@@ -92,6 +105,7 @@ def require_choice(name: str, value: object, choices: Sequence[T]) -> T:
     for choice in choices:
         if type(value) is type(choice) and value == choice:
             return choice
+    require_known(name, value)
     listed = ", ".join(str(choice) for choice in choices)
     raise BadInput(f"{name} = {shown(value)} is not known: choose one of {listed}.")
 
@@ -101,6 +115,7 @@ def require_number(name: str, value: object, rule: str = "finite", unit: str = "
     number = as_float(value)
     kept = {"finite": True, "> 0": number > 0, ">= 0": number >= 0}[rule]
     if not (math.isfinite(number) and kept):
+        require_known(name, value)
         wanted = {"finite": "a", "> 0": "a positive,", ">= 0": "a non-negative,"}[rule]
         raise BadInput(
             f"{name} = {shown(value)}{unit and f' {unit}'} must be {wanted} finite number."
@@ -193,6 +208,7 @@ def host_float64(name: str, value: object) -> Float[np.ndarray, "..."]:
         cause = None
     except Exception as error:  # whatever `__array__` and `__len__` of a foreign object raise
         cause = error
+    require_known(name, value)
     raise BadInput(f"{name} = {shown(value)} must be an array of real numbers.") from cause
 
 
@@ -256,6 +272,15 @@ def require_finite(name: str, x: PyTree) -> None:
 def finite_rows(values: np.ndarray) -> np.ndarray:
     """Tell of each member whether all its numbers are finite."""
     return np.asarray(np.isfinite(values).reshape(len(values), -1).all(axis=1))
+
+
+def require_direction(name: str, values: np.ndarray) -> float:
+    """Return the length of a vector if squares tell it; zeros and what is as small have none."""
+    with np.errstate(over="ignore"):
+        length = float(np.linalg.norm(values))
+    if not _SHORTEST < length < 1 / _SHORTEST:
+        raise BadInput(f"{name} = {shown(values.tolist())} has no direction.")
+    return length
 
 
 def require_above_zero(name: str, value: Any, sentence: str = "must be positive") -> None:

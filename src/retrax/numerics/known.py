@@ -75,7 +75,7 @@ def known(*values: PyTree) -> Known | None:
 
 
 def require_each(
-    check: Callable[..., None],
+    check: Callable[..., object],
     *values: PyTree,
     fine: Callable[..., np.ndarray | np.bool_] | None = None,
 ) -> None:
@@ -98,7 +98,7 @@ def require_each(
 
 
 def check_members(
-    check: Callable[..., None],
+    check: Callable[..., object],
     values: PyTree,
     members: tuple[int, ...],
     fine: Callable[..., np.ndarray | np.bool_] | None = None,

@@ -3,6 +3,7 @@
 import builtins
 import dis
 import os
+import re
 import sysconfig
 from types import FrameType, ModuleType, TracebackType
 from typing import Any
@@ -55,6 +56,9 @@ def untraceable(cause: BaseException) -> str | None:
         return None
     if isinstance(cause, TypeError) and "immutable" in str(cause):
         return "it assigns to an entry of a JAX array: use x = x.at[i].set(y)"
+    returned = re.search(r"returned a value of type (?:<class ')?([\w.]+)", str(cause))
+    if isinstance(cause, TypeError) and returned is not None:
+        return f"it returns a value of type {returned[1]}, which is no number or array"
     error: BaseException | None = cause
     while error is not None and not isinstance(error, _HIDDEN) and _WHOLE not in str(error):
         error = error.__cause__ or error.__context__

@@ -14,7 +14,14 @@ from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
 from retrax.mechanics.functions import Function, as_pytree
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import ArrayLike, finite64, float64, output, shown
+from retrax.numerics.checks import (
+    ArrayLike,
+    finite64,
+    float64,
+    output,
+    require_direction,
+    shown,
+)
 from retrax.numerics.evaluate import evaluate, evaluated
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.meant import explain_keywords
@@ -151,10 +158,7 @@ def _pose(pose: object) -> Element:
 
 def _direction(name: str, vector: ArrayLike) -> np.ndarray:
     given = np.asarray(finite64(name, vector, (3,)))
-    size = np.linalg.norm(given)
-    if not size > 0:
-        raise BadInput(f"{name} = {given.tolist()} has no direction.")
-    return given / size
+    return given / require_direction(name, given)
 
 
 class AbstractEnd(Frozen):

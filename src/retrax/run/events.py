@@ -102,13 +102,17 @@ class Lookout:
             self._single = make_single(self._system, method, state, self._h, backend)
         assert at.memory is not None
         start, seen = Packing.rows(state)[:, 0], at.memory[1]
+        # No number at the start: this comes before any step, for to those it would be asleep.
+        for name, *values in zip(self.names, *map(np.asarray, seen), strict=True):
+            if np.isnan(values).all():
+                return Halt(False, name)
         memory = Packing.rows(self.asleep(at).memory)[:, 0]
         step = _Step(self._single, start, memory, len(self.events), self._h)
         if step.fails():
             return None
         times, values = step.parts(np.asarray(seen.now))
         for k, name in enumerate(self.names):
-            if np.isnan(values[[0, -1], k]).any():
+            if np.isnan(values[-1, k]):
                 return Halt(False, name)
         self._warn_of_turns(state, values)
         starts = self._starts(state, int(at.step) == 0, np.asarray(seen.before), values)

@@ -7,7 +7,13 @@ import numpy as np
 from retrax.engine.progress import Progress
 from retrax.errors import ContactLost, StepFailed
 from retrax.integrators.base import LONG, AbstractIntegrator, StepInfo, shorter_step
-from retrax.integrators.diagnosis import Takes, advised_step, fault_of_constraint, reach
+from retrax.integrators.diagnosis import (
+    Takes,
+    advised_step,
+    fault_of_constraint,
+    reach,
+    shortest,
+)
 from retrax.integrators.driven import Driven
 from retrax.mechanics.state import Ending, State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -82,7 +88,7 @@ def explain(
     if blamed is not None and (advice is None or abs(advice) < _USEFUL * abs(h)):
         last = "Shorter steps come to the same"
     elif advice is None:
-        last = "No shorter step works there either"
+        last = f"No shorter step was found that works there, down to h = {shortest(h):.1g}"
     else:
         last = f"Try h = {advice:.2g} (it is {h:.2g} now)"
     return error, _joined(f"{where} {what}.", *said, f"{last}; {kept}")

@@ -55,7 +55,7 @@ def overview(run: Trajectory, draw: Draw | None = None) -> Figure:
     A mechanism, and what has a `draw` of its own, is shown at a few instants with the angles and
     forces of joints; other bodies that turn by their directions on a sphere.
     """
-    moves = draw is not None or is_drawn(run)
+    moves = is_drawn(require_run(run)) or draw is not None
     body = None if moves else _turning_body(run)
     momenta = [name for name in run.observations.invariants if name != "energy"]
     rows: list[Callable[[Axes], None]] = []

@@ -16,8 +16,9 @@ from retrax.cases.python_file import is_reference
 from retrax.errors import printable
 from retrax.files import write_text
 from retrax.integrators.catalogue import INTEGRATORS, TOUCHING
+from retrax.numerics.checks import require_flag
 from retrax.show.curves import curves
-from retrax.show.drawn import drawable
+from retrax.show.drawn import drawable, require_run
 from retrax.show.live import live_data, stepper_script
 from retrax.show.pictures.choose import picture
 from retrax.show.pictures.own import Draw
@@ -61,7 +62,8 @@ def write_page(
 @drawable()
 def page(run: Trajectory, live: bool = False, draw: Draw | None = None) -> str:
     """The page as text."""
-    made = run.provenance
+    live = require_flag("live", live)
+    made = require_run(run).provenance
     tables = Template(asset("run_tables.html")).substitute(
         summary=kept_table(run), made=made_table(run), again=again(run)
     )

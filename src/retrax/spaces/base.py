@@ -1,6 +1,7 @@
 """What a homogeneous space is: points that a group moves."""
 
 import abc
+from collections.abc import Hashable
 from typing import Any
 
 import equinox as eqx
@@ -10,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from retrax.errors import BadInput
-from retrax.groups.arguments import in_words, look_at_arguments
+from retrax.groups.arguments import in_words, look_at_arguments, looked_at
 from retrax.groups.base import ALLOWED_DEFECT, AbstractLieGroup, Coordinates
 from retrax.groups.retractions import Exp
 from retrax.groups.so3 import SO3
@@ -22,8 +23,10 @@ from retrax.numerics.checks import (
     require_whole,
 )
 from retrax.numerics.evaluate import Evaluated
+from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
+from retrax.numerics.reuse import Reused, signature_of
 
 Point = PyTree[Float[Array, "..."]]
 Tangent = PyTree[Float[Array, "..."]]
@@ -119,7 +122,7 @@ class AbstractHomogeneousSpace(AbstractSpace):
 
     def layout(self) -> PyTree[jax.ShapeDtypeStruct]:
         """Return a point without its numbers."""
-        return jax.eval_shape(lambda: self.random(jax.random.key(0)))
+        return _layout_of(*signature_of(self))
 
     def check(self, name: str, y: PyTree) -> None:
         """Raise `BadInput` unless `y`, called `name` in the sentence, is a point.
@@ -147,6 +150,16 @@ class AbstractHomogeneousSpace(AbstractSpace):
                 )
 
         require_each(check, _defect(self, y), fine=lambda defect: defect <= ALLOWED_DEFECT)
+
+
+@Reused
+def _layout_of(
+    tree: Hashable, arrays: tuple, identity: Fingerprint
+) -> PyTree[jax.ShapeDtypeStruct]:
+    """Return the layout of the points of a space, from its structure and its arrays' shapes."""
+    (space,) = jax.tree.unflatten(tree, [jax.ShapeDtypeStruct(*array) for array in arrays])
+    with looked_at():  # a look at what `project` is handed would ask for the layout again
+        return jax.eval_shape(lambda space: space.random(jax.random.key(0)), space)
 
 
 @Evaluated

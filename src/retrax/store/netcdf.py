@@ -10,7 +10,7 @@ import numpy as np
 
 from retrax.errors import BadInput, warn
 from retrax.files import as_path, require_place, written_whole
-from retrax.numerics.checks import reason
+from retrax.numerics.checks import reason, require_finite
 from retrax.store.checkpoint_read import load_checkpoint
 from retrax.store.checksum import CHECKSUM, checksum_of, require_whole
 from retrax.store.measured import require_measured
@@ -32,11 +32,13 @@ PLAN = "retrax plan"
 def save(run: Trajectory, path: str | Path) -> Path:
     """Write a run to a NetCDF file; a crash leaves the old file or the new one.
 
-    **Raises:** `BadInput` where its states are not equally many steps apart.
+    **Raises:** `BadInput` where its states are not equally many steps apart, or not finite: `load`
+    would refuse them.
     """
     path = as_path(path)
     require_place(path)
     require_even(run)
+    require_finite("the states of the run to save", run.states)
     text = np.frombuffer(json.dumps(encode_run(run), allow_nan=False).encode(), np.uint8)
     about = {"long_name": "system, integrator, start and plan, as JSON"}
     found = contents(run)

@@ -16,7 +16,7 @@ from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ArrayLike, Element
-from retrax.numerics.checks import finite64, float64, positive64
+from retrax.numerics.checks import finite64, float64, positive64, require_direction
 from retrax.numerics.evaluate import evaluate, evaluated
 from retrax.numerics.known import require_each
 
@@ -139,11 +139,8 @@ def unit_vectors(name: str, value: object) -> Float[Array, "n 3"]:
     rows = finite64(name, rows, rows.shape)
 
     def check(rows: np.ndarray) -> None:
-        lengths = np.linalg.norm(rows, axis=1)
-        if np.any(lengths == 0):
-            raise BadInput(
-                f"{name}[{int(np.argmin(lengths))}] is zero, and so it has no direction."
-            )
+        for k, row in enumerate(rows):
+            require_direction(f"{name}[{k}]", row)
 
     require_each(check, rows)
     return evaluated(_normalised, rows)

@@ -108,7 +108,8 @@ class Events(Mapping[str, Any]):
         if name in self._crossings:
             return self._crossings[name]
         if name not in self._kinds:
-            raise KeyError(name)
+            known = ", ".join(map(repr, self)) or "none: this run looked for no events"
+            raise KeyError(f"{name!r}: the events are {known}.")
         return ContactEvents(tuple(event for event in self.entries if event.kind == name))
 
     @property

@@ -4,12 +4,12 @@ A rod slides along another, and other segments touch: so contacts are told by wh
 itself, two rods, or a rod and a body in space. All balls are one thing.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from retrax.contact.node_contact import AbstractNodeContact
+from retrax.contact.shapes import told_apart
 from retrax.numerics.complementarity import OPEN
 from retrax.trajectory.retaken import Retaken
 
@@ -28,7 +28,7 @@ class Things:
         self._contact, self.spread = contact, contact.spread
         self._strands, self._count = strands, len(strands) + len(contact.against)
         self._rod = np.repeat(np.arange(len(strands)), strands)
-        bodies = _told_apart([shape.name for shape in contact.against])
+        bodies = told_apart([shape.name for shape in contact.against])
         self._names = (*contact.things, *bodies)
 
     def pairs(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -127,14 +127,3 @@ class RodColumns:
                 part["mode"][0] = part["mode"][1]
         names = (ALL, *(self._things.name(k) for k in touched))
         return names, {name: np.stack([p[name] for p in parts], axis=1) for name in parts[0]}
-
-
-def _told_apart(names: Iterable[str]) -> list[str]:
-    """Return names with numbers where several are the same."""
-    given = list(names)
-    seen: dict[str, int] = {}
-    told = []
-    for name in given:
-        seen[name] = seen.get(name, 0) + 1
-        told.append(name if given.count(name) == 1 else f"{name} {seen[name]}")
-    return told
