@@ -25,7 +25,8 @@ _METHODS = {
 def _exports() -> set[tuple[str, str]]:
     """The module and the name of everything that a public package exports."""
     packages = (SOURCE, *(SOURCE / name for name in ("systems", "testing", "analysis", "show")))
-    texts = ((package / "__init__.py").read_text() for package in packages)
+    files = (file for package in packages for file in package.glob("__init__.py*"))
+    texts = (file.read_text() for file in files)
     return {pair for text in texts for pair in _EXPORT.findall(text)}
 
 

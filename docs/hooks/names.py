@@ -236,9 +236,9 @@ def _text_below(name: str) -> str:
 def _body(module: str) -> list[ast.stmt]:
     path = _SOURCE / Path(*module.split("."))
     source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    body = ast.parse(source.read_text(encoding="utf-8")).body
-    # What is loaded when it is first used is imported for type checkers only, below an `if`.
-    return [inner for node in body for inner in (node.body if isinstance(node, ast.If) else [node])]
+    if source.with_suffix(".pyi").exists():  # says where that is which is loaded when it is used
+        source = source.with_suffix(".pyi")
+    return ast.parse(source.read_text(encoding="utf-8")).body
 
 
 def _is_module(name: str) -> bool:
