@@ -149,7 +149,7 @@ FORGED = {
     "compiled before": ("top.nc", _attribute(compile_seconds=-1.0), "compiled in -1.0 s"),
     "forces elsewhere": ("arm.nc", _told(_moved), "cannot be rebuilt here"),
     "fewer equations": ("arm.nc", _changed("mechanisms:Stack", count=1), "cannot be rebuilt here"),
-    "more inputs": ("plant.nc", _changed("mechanics:Actuators", count=2), "count = 2"),
+    "more inputs": ("plant.nc", _changed("mechanics:Actuators", count=2), "cannot be rebuilt"),
 }
 
 

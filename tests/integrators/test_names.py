@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.integrators.catalogue import INTEGRATORS, TOUCHING, as_integrator
+from retrax.integrators.base import as_integrator
+from retrax.integrators.catalogue import INTEGRATORS, TOUCHING
 
 
 @pytest.mark.parametrize("name", [*INTEGRATORS, *TOUCHING])

@@ -63,8 +63,9 @@ def _bounds(program: Any, given: Sequence[Bounds]) -> list[Bounds]:
 
 
 def _of_numbers(value: Any) -> Bounds:
-    real = isinstance(value, float | np.ndarray | np.floating | jax.Array)
-    if not real or isinstance(value, Tracer) or np.size(value) == 0:
+    known = isinstance(value, float | np.ndarray | np.floating | jax.Array)
+    known = known and not isinstance(value, Tracer)
+    if not known or not jnp.issubdtype(jnp.result_type(value), jnp.floating) or not np.size(value):
         return _ANY
     numbers = np.asarray(value, float)[~np.isnan(value)]
     return (float(np.min(numbers)), float(np.max(numbers))) if numbers.size else _NONE
@@ -72,6 +73,8 @@ def _of_numbers(value: Any) -> Bounds:
 
 def _of(equation: Any, given: list[Bounds]) -> Bounds:
     """Return the bounds of what an operation makes; `_ANY` where nothing is known."""
+    if not equation.outvars:
+        return _ANY
     name, out = equation.primitive.name, equation.outvars[0].aval
     low, high = given[0] if given else _ANY
     same = len(equation.invars) == 2 and equation.invars[0] is equation.invars[1]

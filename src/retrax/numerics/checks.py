@@ -60,7 +60,7 @@ def reason(cause: BaseException) -> str:
 
 def require_known(name: str, value: object) -> None:
     """Reject a value that JAX is tracing where a number is needed."""
-    if is_traced(value):
+    if not isinstance(value, Iterator) and is_traced(value):
         raise BadInput(
             f"{name} is needed as a number, but JAX is tracing it (jit, grad, jvp or vmap): it "
             "cannot be traced or differentiated."

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.store.objects import decode, encode
 from retrax.systems.rods import unilateral
 from retrax.systems.rods.crossing import _kicks
 from retrax.systems.rods.crossing import kicked as again
@@ -251,12 +250,3 @@ def test_which_starts_and_steps_are_refused():
             rx.simulate(pair, method, start, h=0.01, steps=2)
     with pytest.raises(rx.BadInput, match="use RollingVerlet"):
         rx.simulate(pair, rx.NonsmoothRattle(), start, h=0.01, steps=2)
-
-
-def test_pairs_stored_before_rods_could_slip_are_read():
-    pair, _ = pressed()
-    stored = encode(pair, "pair")
-    del stored["fields"]["restitution"], stored["fields"]["unilateral"]
-    read = decode(stored, frozenset())
-    assert not read.unilateral and read.contact is None
-    assert jax.tree.structure(read) == jax.tree.structure(pair)
