@@ -1,6 +1,7 @@
 """The step of nodes that fly and touch; numbers of equations are those of `NodeContact`."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -104,7 +105,7 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
     alone = free if lost is None else free + lost
     law = _first_law(system, spots, state, h, alone, start, begun, pushed)
 
-    def look(z: Points, rows: Rows) -> tuple[Seen, Ended]:
+    def look(slides: Numbers, z: Points, rows: Rows) -> tuple[Seen, Ended]:
         push, met_load = _loaded(system, state, h, kick + _given(system, turned0, rows, z))
         push = push if lost is None else push + lost
         flown = then.flight(g0, mu0 + push, h)  # (1)
@@ -115,14 +116,14 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
             flown = flown._replace(status=worse(flown.status, met_load))
         turned = jnp.einsum("kij,kj->ki", turned0, flown.w)  # the same at both ends
         found = spots.met(flown.g[1], rows.near)
-        ends = Ended(
-            flown, push, found.gap, found.weights, found.arms, frames(found.normal, rows.frame)
+        last = Rows(
+            rows.nodes, found.weights, found.arms, frames(found.normal, rows.frame), rows.near
         )
-        last = Rows(rows.nodes, found.weights, found.arms, ends.frame, rows.near)
         slip = (speeds(rows, flown.v, turned) + speeds(last, flown.v, turned))[:, 1:] / 2
-        slides = jnp.broadcast_to(law.slides[:, None] > 0, slip.shape)
-        ahead = _FIRM * jnp.stack([dot(rows.frame[:, k], start.slip) for k in (1, 2)], axis=1)
-        slip = jnp.where(slides, ahead, slip)
+        ahead = jnp.stack([dot(rows.frame[:, k], start.slip) for k in (1, 2)], axis=1)
+        turns = (slides > 0) & (z[:, 0] > 0) & (jnp.sum(slip * ahead, axis=1) < 0)
+        ends = Ended(flown, push, found.gap, found.weights, found.arms, last.frame, turns)
+        slip = jnp.where(slides[:, None] > 0, _FIRM * ahead, slip)
         u = jnp.concatenate([(found.gap / h)[:, None], slip], axis=1)  # (2)
         return Seen(u, found.normal, found.weights), ends
 
@@ -136,18 +137,22 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
     size, over = extent / jnp.abs(h), _hurried(spots)
     speed = fastest(v0) + fastest(w0) * contact.extent
     speed = speed + fastest(system.parts(system.mobility * kick)[1])
-    first = solve(
-        look,
-        jnp.einsum("mij,mj->mi", begun.frame, memory.first * h),
-        begun,
-        _response(system, turned0),
-        law,
-        _AIM * size,
-        (_ACCEPT * size, _ACCEPT * size),
-        over,
-        _LOCKED * speed if spots.lasting else None,
-        None if spots.lasting else overlapping,
-    )
+
+    def rubbed(slides: Numbers) -> Solved:
+        return solve(
+            partial(look, slides),
+            jnp.einsum("mij,mj->mi", begun.frame, memory.first * h),
+            begun,
+            _response(system, turned0),
+            law._replace(slides=slides),
+            _AIM * size,
+            (_ACCEPT * size, _ACCEPT * size),
+            over,
+            _LOCKED * speed if spots.lasting else None,
+            None if spots.lasting else overlapping,
+        )
+
+    first = _turned_back(rubbed, law.slides)
     ends: Ended = first.found
     g1 = ends.flown.g
     change = ends.push + _flat(ends.flown.change)
@@ -211,6 +216,25 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         spots.where(last.near),
     )
     return State(g1, mu1, t1), info, hand_on, faults
+
+
+def _turned_back(rubbed: Callable[[Numbers], Solved], slides: Numbers) -> Solved:
+    """Return impulses of (2) in which friction pushes on against no slip that has turned round.
+
+    A contact that goes on slipping rubs against its slip at the start. Where others push so hard
+    that it turns round all the same, or nothing solves (2), every contact may stick.
+    """
+    none = jnp.zeros_like(slides)
+    shape = jax.eval_shape(rubbed, slides)
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape)
+
+    def tried(at: tuple) -> tuple:
+        slides, _, _ = at
+        found = rubbed(slides)
+        fine = found.status.converged & ~jnp.any(found.found.turns)
+        return none, found, fine | ~jnp.any(slides > 0)
+
+    return lax.while_loop(lambda at: ~at[-1], tried, (slides, nothing, jnp.asarray(False)))[1]
 
 
 def _lossy(
