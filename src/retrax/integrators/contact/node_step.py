@@ -188,7 +188,7 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
             guess,
             last,
             _response(system, g1[0]),
-            Law(jnp.broadcast_to(contact.friction, none.shape), met, none, none),
+            Law(jnp.broadcast_to(contact.friction, none.shape), met, none, none, FAR + none),
             _AIM * speed,
             (_ACCEPT * (speed + size if spots.lasting else speed), _ACCEPT * (speed + size)),
             over,
@@ -286,14 +286,14 @@ def _first_law(
         turns, moves = system.parts(system.mobility)
         gives = 2 * (jnp.max(moves) + system.contact.extent**2 * jnp.max(turns))  # at most
         slides = goes_on(start.u[:, 1:], pushed, friction, jnp.broadcast_to(gives, none.shape))
-        return Law(friction, none, jnp.where(slides, 1.0, 0.0), none)
+        return Law(friction, none, jnp.where(slides, 1.0, 0.0), none, FAR + none)
     places, block = state.g[1], blocks(rows, _response(system, state.g[0]))
     _, v = system.parts(system.at_time(state.t).velocity(state.g, state.momentum + free))
     sinks = jnp.maximum(-spots.met(places + h * v, rows.near).gap, 0.0) / h
     push = sinks / jnp.where(block.normal > 0, block.normal, 1.0)
     slides = start.touched & goes_on(start.u[:, 1:], push, friction, block.highest)
     slides = jnp.where(slides, 1.0, 0.0)
-    return Law(jnp.where(start.touched, friction, 0.0), none, slides, none)
+    return Law(jnp.where(start.touched, friction, 0.0), none, slides, none, FAR + none)
 
 
 def _bounce(
