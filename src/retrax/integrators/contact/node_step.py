@@ -51,7 +51,8 @@ class Faults(NamedTuple):
     """What may have gone wrong.
 
     **Attributes:** `number`: of pairs found; `skin`: how near they are; `moved`: the way of the
-    fastest node; `left`: what is left of (2), as a length; `unsolved`: whether that is too much.
+    fastest node; `left`: what is left of (2), as a length; `unsolved`: whether that is too much;
+    `adds`: whether friction adds energy.
     """
 
     number: Scalar
@@ -59,6 +60,7 @@ class Faults(NamedTuple):
     moved: Scalar
     left: Numbers
     unsolved: Bool[Array, ""]
+    adds: Bool[Array, ""]
 
 
 class _Start(NamedTuple):
@@ -138,13 +140,13 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
     speed = fastest(v0) + fastest(w0) * contact.extent
     speed = speed + fastest(system.parts(system.mobility * kick)[1])
 
-    def rubbed(slides: Numbers) -> Solved:
+    def rubbed(slides: Numbers, friction: Numbers) -> Solved:
         return solve(
             partial(look, slides),
             jnp.einsum("mij,mj->mi", begun.frame, memory.first * h),
             begun,
             _response(system, turned0),
-            law._replace(slides=slides),
+            law._replace(slides=slides, friction=friction),
             _AIM * size,
             (_ACCEPT * size, _ACCEPT * size),
             over,
@@ -152,7 +154,17 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
             None if spots.lasting else overlapping,
         )
 
-    first = _turned_back(rubbed, law.slides)
+    def gained(first: Solved) -> Scalar:
+        xi = now.velocity(g0, mu0 + alone)
+        (w, v), flown, rows = _in_space(system, turned0, xi), first.found.flown, first.rows
+        ends = speeds(rows, flown.v, jnp.einsum("kij,kj->ki", turned0, flown.w))
+        both = speeds(rows, v, w) + ends
+        fast = h / contact.extent * (fastest(v) + fastest(flown.v))
+        allowed = fast**2 * jnp.abs((mu0 + alone) @ xi) + _GAINED * jnp.sum(jnp.abs(first.z * both))
+        allowed = allowed + _LOCKED * speed * jnp.sum(jnp.abs(first.z))
+        return jnp.sum(first.z * both) / 2 - allowed
+
+    first, adds = _dissipative(rubbed, gained, law, spots.lasting)
     ends: Ended = first.found
     g1 = ends.flown.g
     change = ends.push + _flat(ends.flown.change)
@@ -207,7 +219,7 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
     one = jnp.ones(())
     second = _lossy(parted, impact, guess, mu, bounce) if spots.lasting else parted(one, guess)
     mu1 = mu + _given(system, g1[0], last, second.z)  # (3)
-    info, faults = _went(system, memory, g1, h, ends.flown, first, second, extent, speed)
+    info, faults = _went(system, memory, g1, h, ends.flown, first, second, extent, speed, adds)
     hand_on = LastTouch(
         force,
         memory.near,
@@ -218,23 +230,35 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
     return State(g1, mu1, t1), info, hand_on, faults
 
 
-def _turned_back(rubbed: Callable[[Numbers], Solved], slides: Numbers) -> Solved:
-    """Return impulses of (2) in which friction pushes on against no slip that has turned round.
+def _dissipative(
+    rubbed: Callable[[Numbers, Numbers], Solved],
+    gained: Callable[[Solved], Scalar],
+    law: Law,
+    lasting: bool,
+) -> tuple[Solved, Bool[Array, ""]]:
+    """Return impulses of (2) in which friction adds no energy, and whether these do all the same.
 
     A contact that goes on slipping rubs against its slip at the start. Where others push so hard
-    that it turns round all the same, or nothing solves (2), every contact may stick.
+    that it turns round all the same, every contact may stick; where that adds energy too, or
+    nothing solves (2), nothing rubs until the end of the step.
     """
-    none = jnp.zeros_like(slides)
-    shape = jax.eval_shape(rubbed, slides)
+    none, no = jnp.zeros_like(law.slides), jnp.asarray(False)
+    if not lasting:
+        return rubbed(law.slides, law.friction), no
+    shape = jax.eval_shape(rubbed, none, none)
     nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape)
 
     def tried(at: tuple) -> tuple:
-        slides, _, _ = at
-        found = rubbed(slides)
-        fine = found.status.converged & ~jnp.any(found.found.turns)
-        return none, found, fine | ~jnp.any(slides > 0)
+        slides, friction, _, _, _ = at
+        found = rubbed(slides, friction)
+        adds = jnp.any(found.found.turns) | (gained(found) > 0)
+        good = found.status.converged & ~adds
+        last = ~jnp.any((slides > 0) | (friction > 0))
+        friction = jnp.where(jnp.any(slides > 0), friction, none)
+        return none, friction, found, adds, good | last
 
-    return lax.while_loop(lambda at: ~at[-1], tried, (slides, nothing, jnp.asarray(False)))[1]
+    begun = law.slides, law.friction, nothing, no, no
+    return lax.while_loop(lambda at: ~at[-1], tried, begun)[2:4]
 
 
 def _lossy(
@@ -342,11 +366,12 @@ def _went(
     second: Solved,
     extent: Scalar,
     speed: Scalar,
+    adds: Bool[Array, ""],
 ) -> tuple[StepInfo, Faults]:
     """Return how a step went; what only contacts can explain counts as out of the chart."""
     status, contact = flown.status, system.contact
     solved = first.status.converged & second.status.converged
-    ok = system.unfolded(g1) & solved
+    ok = system.unfolded(g1) & solved & ~adds
     moved, room = jnp.zeros(()), contact.room(system.nodes)
     if contact.listed:
         moved = far_gone(memory.near, g1[1])
@@ -363,7 +388,7 @@ def _went(
         ok,
     )
     left = jnp.maximum(first.left * jnp.abs(h), second.left * jnp.abs(h))
-    return info, Faults(memory.near.number, memory.near.skin, moved, left, ~solved)
+    return info, Faults(memory.near.number, memory.near.skin, moved, left, ~solved, adds)
 
 
 def _loaded(
