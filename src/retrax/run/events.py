@@ -34,6 +34,10 @@ _TOUCHES = (
     "touches zero to round-off at t = {:.6g} s: whether it crosses there cannot be decided, and it "
     "is not counted."
 )
+_STAYS = (
+    "rests on zero to round-off at t = {:.6g} s: on which side it is there cannot be decided, and "
+    "no crossing is counted while it does. Shift it by what you allow for."
+)
 _RESTS = (
     "rests on zero at t = {:.6g} s and then leaves it, which is no crossing: say to which side it "
     "may not go, by rx.Stop(f, 'falling') or rx.Stop(f, 'rising')."
@@ -112,10 +116,15 @@ class Lookout:
                 return Halt(False, name)
         self._warn_of_turns(state, values)
         starts = self._starts(state, int(at.step) == 0, np.asarray(seen.before), values)
+        sizes = np.max(np.abs(np.nan_to_num(values)), axis=0)
         crossed: list[tuple[float, int, Crossing]] = []
         for k, event in enumerate(self.events):
             value = step.value_of(k)
-            for one in crossings(value, times, values[:, k], starts.get(k)):
+            found = crossings(value, times, values[:, k], starts.get(k))
+            if found and sizes[k] <= self._round_off(state)[k]:
+                self._warn(k, _STAYS.format(float(state.t)))
+                continue
+            for one in found:
                 if not one.turn:
                     if one.off <= self._round_off(state)[k]:
                         self._warn(k, _TOUCHES.format(float(state.t) + one.tau))

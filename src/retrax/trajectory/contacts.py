@@ -28,14 +28,16 @@ if TYPE_CHECKING:
 MODES = {OPEN: "open", STICKS: "sticks", SLIPS: "slips"}
 # As for records: a gap, and a slip, that are rounding errors at most.
 _SMALL = 1e-9
+# What is summed over the steps between saved states.
+_SUMS = ("normal", "tangential", "friction_work", "impact_loss", "friction_doubt", "impact_doubt")
 
 
 class History(NamedTuple):
     """What contacts did along a run, a column for each; of rods the first column has all.
 
     **Attributes:** `gap`, `mode`, `slip`: at saved states; `normal`, `tangential`, `friction_work`,
-    `impact_loss`: sums over the steps between saved states, and by how much these may be off, of
-    nodes; `joint_work`: what all joints did in them; `tension`: of the constraint at saved states;
+    `impact_loss`: sums over the steps between saved states, and by how much these may be off;
+    `joint_work`: what all joints did in them; `tension`: of the constraint at saved states;
     `events`: in the order of time; `powers`: of what else works, after every step.
     """
 
@@ -181,10 +183,7 @@ def _of_bodies(run: "Trajectory", contact: AbstractContacts) -> History:
     names, count, start = tuple(contact.names), len(run.t), _start(run)
     listening = Listening(contact, start.closed, start.mode)
     at = {name: np.zeros((count, len(names))) for name in ("gap", "mode", "slip")}
-    sums = {
-        name: np.zeros((max(count - 1, 0), len(names)))
-        for name in ("normal", "tangential", "friction_work", "impact_loss")
-    }
+    sums = {name: np.zeros((max(count - 1, 0), len(names))) for name in _SUMS}
     joint_work, tension, powers = np.zeros(max(count - 1, 0)), None, []
     at["gap"][0], at["mode"][0], at["slip"][0] = start.gap, start.mode, start.slip
     for steps in retaken(run):
@@ -201,8 +200,7 @@ def _of_bodies(run: "Trajectory", contact: AbstractContacts) -> History:
             tension = np.empty((count, ends.shape[2]))
             tension[0] = ends[0, 0]
         tension[steps.interval + 1] = ends[:, 1]
-    none = np.zeros_like(sums["friction_work"])
-    at |= {"mode": at["mode"].astype(int), "friction_doubt": none, "impact_doubt": none} | sums
+    at |= {"mode": at["mode"].astype(int)} | sums
     tension = np.zeros((count, 0)) if tension is None else tension
     events = tuple(listening.events)
     joined = joined_powers(powers)
@@ -235,6 +233,8 @@ def _columns(steps: Retaken) -> dict[str, np.ndarray]:
         "tangential": _length(record.tangential),
         "friction_work": -record.friction_work,
         "impact_loss": -record.impact_work,
+        "friction_doubt": record.friction_doubt,
+        "impact_doubt": record.impact_doubt,
     }
 
 
