@@ -337,7 +337,7 @@ def test_a_body_that_rests_on_another_crosses_nothing(made, speed):
     )
     start = system.state((np.eye(3), np.array([0, 0, 0.1])), velocity=[0, 0, 0, speed, 0, 0])
     gap = {"gap": made(lambda g, v, t: g[1][2] - 0.1)}
-    with pytest.warns(UserWarning, match="'gap' rests on zero") if speed else nullcontext():
+    with pytest.warns(UserWarning, match="'gap' rests on zero"):
         run = rx.simulate(system, rx.NonsmoothRattle(), start, h=2e-3, steps=300, events=gap)
     assert not len(run.events["gap"]) and run.events.ended_by is None
 
