@@ -79,12 +79,13 @@ def explain(
     advice = advised_step(shorter, h, takes)
     if unsolved:
         said.insert(1, blamed or reach(system, at.state, h, takes, advice))
-    if advice is None or abs(advice) < _USEFUL * abs(h):
-        last = (
-            "No shorter step works there either"
-            if blamed is None
-            else "Shorter steps come to the same"
-        )
+    useless = advice is None or (moved <= LONG and abs(advice) < _USEFUL * abs(h))
+    if blamed is not None and useless:
+        last = "Shorter steps come to the same"
+    elif advice is None:
+        last = "No shorter step works there either"
+    elif useless:
+        last = "No step longer than a hundredth of it works there either"
     else:
         last = f"Try h = {advice:.2g} (it is {h:.2g} now)"
     return error, _joined(f"{where} {what}.", *said, f"{last}; {kept}")
