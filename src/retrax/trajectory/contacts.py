@@ -37,8 +37,9 @@ class History(NamedTuple):
 
     **Attributes:** `gap`, `mode`, `slip`: at saved states; `normal`, `tangential`, `friction_work`,
     `impact_loss`: sums over the steps between saved states, and by how much these may be off;
-    `joint_work`: what all joints did in them; `tension`: of the constraint at saved states;
-    `events`: in the order of time; `powers`: of what else works, after every step.
+    `joint_work`: what all joints did in them, `joint_doubt`: those that nobody drives; `tension`:
+    of the constraint at saved states; `events`: in the order of time; `powers`: of what else works,
+    after every step.
     """
 
     names: tuple[str, ...]
@@ -52,6 +53,7 @@ class History(NamedTuple):
     friction_doubt: np.ndarray
     impact_doubt: np.ndarray
     joint_work: np.ndarray
+    joint_doubt: np.ndarray
     tension: np.ndarray
     events: tuple[ContactEvent, ...]
     powers: Powers
@@ -175,7 +177,13 @@ def _of_rods(run: "Trajectory", contact: AbstractNodeContact) -> History:
     events = tuple(listening.events)
     joined = joined_powers(powers)
     return History(
-        names, **found, joint_work=none[0], tension=none[1], events=events, powers=joined
+        names,
+        **found,
+        joint_work=none[0],
+        joint_doubt=none[0],
+        tension=none[1],
+        events=events,
+        powers=joined,
     )
 
 
@@ -184,7 +192,8 @@ def _of_bodies(run: "Trajectory", contact: AbstractContacts) -> History:
     listening = Listening(contact, start.closed, start.mode)
     at = {name: np.zeros((count, len(names))) for name in ("gap", "mode", "slip")}
     sums = {name: np.zeros((max(count - 1, 0), len(names))) for name in _SUMS}
-    joint_work, tension, powers = np.zeros(max(count - 1, 0)), None, []
+    joints = {name: np.zeros(max(count - 1, 0)) for name in ("joint_work", "joint_doubt")}
+    tension, powers = None, []
     at["gap"][0], at["mode"][0], at["slip"][0] = start.gap, start.mode, start.slip
     for steps in retaken(run):
         powers.append(steps.powers)
@@ -194,7 +203,8 @@ def _of_bodies(run: "Trajectory", contact: AbstractContacts) -> History:
             values[steps.interval + 1] = found[name]
         for name, values in sums.items():
             np.add.at(values, steps.interval, found[name])
-        np.add.at(joint_work, steps.interval, steps.record.joint_work)
+        for name, values in joints.items():
+            np.add.at(values, steps.interval, getattr(steps.record, name))
         ends = steps.record.tensions
         if tension is None:
             tension = np.empty((count, ends.shape[2]))
@@ -204,9 +214,7 @@ def _of_bodies(run: "Trajectory", contact: AbstractContacts) -> History:
     tension = np.zeros((count, 0)) if tension is None else tension
     events = tuple(listening.events)
     joined = joined_powers(powers)
-    return History(
-        names, **at, joint_work=joint_work, tension=tension, events=events, powers=joined
-    )
+    return History(names, **at, **joints, tension=tension, events=events, powers=joined)
 
 
 def reaction_of(run: "Trajectory", lam: np.ndarray) -> Values:

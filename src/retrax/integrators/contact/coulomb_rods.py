@@ -122,6 +122,7 @@ def recorded(
         impact_doubt=jnp.zeros(1),
         jams=jnp.zeros(1, bool),
         joint_work=jnp.zeros(()),
+        joint_doubt=jnp.zeros(()),
         tensions=jnp.zeros((2, 0)),
     )
 

@@ -46,8 +46,9 @@ class ContactRecord(NamedTuple):
     impulses of both stages; `approach`: the normal velocity before; `slip`: velocity at the end;
     `friction_work`, `impact_work`: what friction and the normal impulses did; `friction_doubt`,
     `impact_doubt`: how far these may be off; `jams`: whether its slip at the start is Painlevé's
-    case, in bodies without joints; `joint_work`: what all joints did together; `tensions`: their
-    forces at the two ends, rows of the constraint each.
+    case, in bodies without joints; `joint_work`: what all joints did together; `joint_doubt`: what
+    of it those did that nobody drives; `tensions`: their forces at the two ends, rows of the
+    constraint each.
     """
 
     gap: Gaps
@@ -62,6 +63,7 @@ class ContactRecord(NamedTuple):
     impact_doubt: Gaps
     jams: Bool[Array, " m"]
     joint_work: Float[Array, ""]
+    joint_doubt: Float[Array, ""]
     tensions: Float[Array, "2 k"]
 
 
@@ -124,9 +126,9 @@ def recorded(
     )
     most = jnp.where(lands, impulse[:, 0], 0.0)
     share = most / jnp.where(jnp.any(lands), jnp.sum(most), 1.0)
-    passive = jnp.where(jnp.any(lands), joints + _driven(system, before, xi0, first), 0.0)
-    passive = passive + jnp.where(jnp.any(lands), _driven(system, after, xi1, last), 0.0)
-    total = jnp.sum(work, axis=1) + share * passive
+    passive = joints + _driven(system, before, xi0, first) + _driven(system, after, xi1, last)
+    struck = jnp.where(jnp.any(lands), passive, 0.0)
+    done = jnp.sum(work, axis=1) + share * struck
     once = impulse * (u0 + u1) / 2  # (3)
     rubbed = jnp.where(lands, once[:, 1] + once[:, 2], work[:, 1] + work[:, 2])
     off = jnp.where(lands, jnp.abs(jnp.sum((impulse * turned)[:, 1:], axis=1)) / 2, 0.0)
@@ -139,10 +141,11 @@ def recorded(
         u1[:, 1:],
         rubbed,
         off,
-        total - rubbed,
-        off + jnp.where(lands, total - jnp.sum(once, axis=1), 0.0),
+        done - rubbed,
+        off + jnp.where(lands, done - jnp.sum(once, axis=1), 0.0),
         sinks,
-        joints - passive,
+        joints - struck,
+        passive - struck,
         2 / h * jnp.stack([first.joints, last.joints]),
     )
 
