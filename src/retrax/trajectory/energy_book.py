@@ -40,8 +40,8 @@ class EnergyBook(NamedTuple):
         Nodes of rods and balls that neither slip nor land book nothing; a body that sticks or rests
         books $O(h^2)$, which does not add up.
     - `difference`: what is left: the error of the integrator, $O(h^2)$, and of `work`. It is zero
-        to round-off where a step without contact keeps the energy, as in free flight, and nothing
-        slips: nodes of rods and balls that stick and then slip leave what they did not book.
+        to round-off where a step without contact keeps the energy, as in free flight, and
+        no node sticks: of nodes of rods and balls that do nothing is booked.
     - `contacts`: `friction_work` and `impact_loss` of each contact, by name; of rods, of each pair
         of things that has touched, and of all.
     - `friction_uncertainty`, `impact_uncertainty`: by how much these may be off up to each saved
