@@ -180,6 +180,22 @@ def test_a_break_of_elastic_balls_gains_no_energy_and_goes_on(friction, goes):
     assert energy[-1] >= (1 - goes) * energy[0] * (1 - 1e-3)
 
 
+@pytest.mark.campaign
+@pytest.mark.parametrize(("count", "seed"), [(4, 1), (4, 2), (6, 1), (6, 2), (8, 3)])
+def test_friction_in_a_heap_adds_no_energy_and_ends_no_run(count, seed):
+    """Rough balls that lock each other in a narrow box; a step is off by what weight does in it."""
+    rng, h, wide = np.random.default_rng(seed), 1e-3, 0.17
+    ways = [(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0)]
+    walls = [FLOOR, *(rx.Plane(way, -wide * np.array(way)) for way in ways)]
+    places = [[0.98 * x * 0.085, 0.98 * y * 0.085, 0.12 + 0.2 * k] for k in range(3)
+              for x in (-1, 1) for y in (-1, 1)][:count]  # fmt: skip
+    places = np.array(places) + rng.uniform(-0.003, 0.003, (count, 3))
+    balls = rx.systems.Balls(0.08, 1.0, count=count, friction=0.8, against=walls)
+    start = balls.state(places, velocity=0.1 * rng.normal(size=(count, 3)))
+    energy = simulate(balls, start, h, 1200, 1).energy()
+    assert np.max(np.diff(energy)) < (G * h) ** 2  # measured: 1e-5; was 3e-3
+
+
 def test_balls_that_fall_into_a_box_do_not_overlap():
     rng, n = np.random.default_rng(2), 27
     radius, mass = rng.uniform(0.08, 0.1, n), rng.uniform(1.0, 3.0, n)

@@ -272,3 +272,21 @@ def test_a_motor_does_the_work_that_friction_takes():
     assert book.friction_work[-1] == pytest.approx(drag * 0.5, rel=1e-10)
     assert book.work == pytest.approx(book.friction_work, abs=1e-10)
     assert np.max(np.abs(book.difference)) < 1e-11
+
+
+@pytest.mark.parametrize("part", [0.05, 0.5, 0.95])
+def test_where_in_a_step_a_rough_impact_falls_does_not_matter_to_the_book(part):
+    """A tip that lands without slip and sticks: friction takes nothing, and neither does it."""
+    tilt, h = 0.6, 1e-3
+    c, s = np.cos(tilt), np.sin(tilt)
+    tip = rx.Ball(0.01, at=(0.2, 0.0, 0.0), body=0, name="tip")
+    contact = rx.Contacts([(tip, rx.Plane(name="floor"))], friction=1.0, restitution=1.0)
+    group = rx.Product(rx.SO3(), rx.Translation(3))
+    system = rx.MechanicalSystem(group, np.r_[3 * [0.01], 3 * [1.0]], None, contact=contact)
+    turned = np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]])
+    place = turned, np.array([0.0, 0.0, 0.2 * s + 0.01 + (20 + part) * h])
+    start = system.state(place, velocity=[0, 0, 0, 0, 0, -1.0])
+    book = rx.simulate(system, rx.NonsmoothRattle(), start, h=h, steps=30).energy_book()
+    assert abs(book.friction_work[-1]) < 1e-14  # was 0.2, 0.1, 0.01
+    assert abs(book.impact_loss[-1] + book.change[-1]) < 1e-14
+    assert abs(book.impact_loss[-1]) < book.impact_uncertainty[-1] + 1e-15 < 5e-4

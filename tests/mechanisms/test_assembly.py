@@ -185,3 +185,14 @@ def test_a_target_at_which_branches_meet_is_rejected_and_passed_by():
         seen = evaluate(MechanismSystem.observables, system, system.assemble(joints={"A0": angle}))
         off = seen["angle of A1"] - angle
         np.testing.assert_allclose(np.sin(off / 2), 0, atol=3e-11)
+
+
+@pytest.mark.parametrize("length", [2.0, 2e3, 2e5])
+def test_a_pendulum_of_any_length_is_assembled_at_an_angle(length):
+    made = rx.Mechanism()
+    inertia = length**2 * np.array([1 / 12, 1 / 12, 1 / 100])
+    made.body("bar", mass=1.0, inertia=inertia, at=[0, 0, -length / 2])
+    made.join(rx.Revolute("ground", "bar", at=[0, 0, 0], axis=[0, 1, 0], name="hinge"))
+    place = made.system().assemble(joints={"hinge": 0.1}).g[1][0]
+    aside = np.array([-np.sin(0.1), 0.0, -np.cos(0.1)])
+    np.testing.assert_allclose(place, length / 2 * aside, rtol=0, atol=1e-14 * length)

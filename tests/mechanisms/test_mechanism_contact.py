@@ -142,3 +142,17 @@ def test_momenta_that_contacts_break_are_no_invariants():
     smooth = {"angular momentum e3", "momentum e1", "momentum e2"}
     assert on_table(0.0) == smooth | {f"spin of cue e{k}" for k in (1, 2, 3)}
     assert on_table(0.2) == set()
+
+
+def test_what_stops_a_hinge_is_booked_as_an_impact_and_not_as_work_of_the_joint():
+    made, h = rx.Mechanism(gravity=[0, 0, -9.81]), 4e-3
+    made.body("arm", mass=1.0, inertia=[0.1, 0.1, 0.01], at=[0, 0, -0.5])
+    made.join(rx.Revolute("ground", "arm", [0, 0, 0], [0, 1, 0], "hinge", limits=(-1.0, 0.3)))
+    system = made.system()
+    start = system.assemble(joints={"hinge": -0.5}, joint_rates={"hinge": 3.0})
+    book = rx.simulate(system, rx.NonsmoothRattle(), start, h=h, steps=100).energy_book()
+    hits = 0.5 * 0.35 * 3.0**2 + 0.5 * 9.81 * (np.cos(0.3) - np.cos(0.5))
+    assert abs(book.impact_loss[-1] - hits) < 4 * h**2  # measured: 4e-5; was 5e-3
+    assert abs(book.work[-1]) < 4 * h**2  # measured: 4e-5; was 5e-3
+    assert abs(book.work[-1]) <= book.uncertainty
+    assert abs(book.impact_loss[-1] - hits) < book.impact_uncertainty[-1] < 0.02

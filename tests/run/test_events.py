@@ -335,6 +335,23 @@ def test_a_stop_without_a_direction_tells_that_it_rests():
         rx.simulate(BALL, "lie-verlet", state, h=0.01, steps=5, events=stop)
 
 
+@pytest.mark.parametrize("made", [rx.Event, rx.Stop])
+@pytest.mark.parametrize("speed", [0.0, 1.0])
+def test_a_body_that_rests_on_another_crosses_nothing(made, speed):
+    """Its gap is zero to round-off, on one side and the other."""
+    ball = rx.Ball(0.1, body=0, name="ball")
+    contact = rx.Contacts([(ball, rx.Plane(name="floor"))], friction=0.3)
+    group = rx.Product(rx.SO3(), rx.Translation(3))
+    system = rx.MechanicalSystem(
+        group, np.r_[3 * [0.004], 3 * [1.0]], lambda g: 9.81 * g[1][2], contact=contact
+    )
+    start = system.state((np.eye(3), np.array([0, 0, 0.1])), velocity=[0, 0, 0, speed, 0, 0])
+    gap = {"gap": made(lambda g, v, t: g[1][2] - 0.1)}
+    with pytest.warns(UserWarning, match="'gap' rests on zero"):
+        run = rx.simulate(system, rx.NonsmoothRattle(), start, h=2e-3, steps=300, events=gap)
+    assert not len(run.events["gap"]) and run.events.ended_by is None
+
+
 def test_what_gives_way_after_a_rest_is_seen():
     """A ball on a table that is pulled away: it rests on zero for many steps."""
     held = rx.MechanicalSystem(

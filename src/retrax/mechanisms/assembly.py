@@ -282,7 +282,7 @@ def _solved(
 ) -> tuple[Element, np.ndarray, np.ndarray]:
     """Take damped Gauss-Newton steps until round-off; return what is broken, and the rows."""
     broken, rows = problem.at(g, goal)
-    error = float(np.linalg.norm(broken))
+    error = _far(broken, rows)
     for _ in range(iterations):
         if error == 0:
             break
@@ -291,16 +291,23 @@ def _solved(
         while better is None and share > 1e-3:
             near = evaluated(_advanced, problem.system, g, share * delta)
             there, slopes = problem.at(near, goal)
-            if float(np.linalg.norm(there)) < error:
+            if _far(there, slopes) < error:
                 better = (near, there, slopes)
             share /= 2
         if better is None:
             break
-        small = error < 1e-13 * (1 + float(np.max(np.abs(np.asarray(g[1])), initial=0.0)))
-        (g, broken, rows), error = better, float(np.linalg.norm(better[1]))
+        size = 1 + float(np.max(np.abs(np.asarray(g[1])), initial=0.0))
+        small = float(np.linalg.norm(broken)) < 1e-13 * size
+        (g, broken, rows), error = better, _far(*better[1:])
         if small:
             break
     return g, broken, rows
+
+
+def _far(broken: np.ndarray, rows: np.ndarray) -> float:
+    """Return how far off metres and radians are together, as motions that would close them."""
+    size = np.linalg.norm(rows, axis=1)
+    return float(np.linalg.norm(broken / np.where(size > 0, size, 1.0)))
 
 
 def _advanced(system: "MechanismSystem", g: Element, delta: Coordinates) -> Element:

@@ -34,6 +34,10 @@ _TOUCHES = (
     "touches zero to round-off at t = {:.6g} s: whether it crosses there cannot be decided, and it "
     "is not counted."
 )
+_STAYS = (
+    "rests on zero to round-off at t = {:.6g} s: on which side it is there cannot be decided, and "
+    "no crossing is counted while it does. Shift it by what you allow for."
+)
 _RESTS = (
     "rests on zero at t = {:.6g} s and then leaves it, which is no crossing: say to which side it "
     "may not go, by rx.Stop(f, 'falling') or rx.Stop(f, 'rising')."
@@ -116,10 +120,15 @@ class Lookout:
                 return Halt(False, name)
         self._warn_of_turns(state, values)
         starts = self._starts(state, int(at.step) == 0, np.asarray(seen.before), values)
+        sizes = np.max(np.abs(np.nan_to_num(values)), axis=0)
         crossed: list[tuple[float, int, Crossing]] = []
         for k, event in enumerate(self.events):
             value = step.value_of(k)
-            for one in crossings(value, times, values[:, k], starts.get(k)):
+            found = crossings(value, times, values[:, k], starts.get(k))
+            if found and sizes[k] <= self._round_off(state, at_rest=True)[k]:
+                self._warn(k, _STAYS.format(float(state.t)))
+                continue
+            for one in found:
                 if not one.turn:
                     if one.off <= self._round_off(state)[k]:
                         self._warn(k, _TOUCHES.format(float(state.t) + one.tau))
@@ -157,7 +166,7 @@ class Lookout:
             doubt, zero = moving, now == 0
             known = before == 0
         elif np.any(np.abs(now) <= _NEAR * change):
-            rates, moving, _ = evaluate(_rates, self.integrator, self._system, state)
+            rates, moving, *_ = evaluate(_rates, self.integrator, self._system, state)
             doubt = self._round_off(state) + _ROUND_OFF * change
             zero, known = np.abs(now) <= doubt, np.full(len(now), True)
         else:
@@ -177,10 +186,13 @@ class Lookout:
             found[int(k)] = Start(float(side), float(rates[k]), float(doubt[k]))
         return found
 
-    def _round_off(self, state: State) -> np.ndarray:
-        """Return how far from zero a value may be that is zero but for round-off."""
-        rates, _, size = evaluate(_rates, self.integrator, self._system, state)
-        return _ROUND_OFF * (size + abs(self._h) * np.abs(rates))
+    def _round_off(self, state: State, at_rest: bool = False) -> np.ndarray:
+        """Return how far from zero a value may be that is zero but for round-off.
+
+        A place is held to round-off of the largest coordinates where it is `at_rest` on another.
+        """
+        rates, _, *sizes = evaluate(_rates, self.integrator, self._system, state)
+        return _ROUND_OFF * (sizes[at_rest] + abs(self._h) * np.abs(rates))
 
     def _warn_of_turns(self, state: State, values: np.ndarray) -> None:
         """Warn of events that turn more often within a step than its parts can tell."""
@@ -240,7 +252,8 @@ def _values(watching: Watching, system: AbstractGroupSystem, state: State) -> An
 def _rates(watching: Watching, system: AbstractGroupSystem, state: State) -> Any:
     """Return how quickly events change, and how large the terms of that and of the values are.
 
-    The sum of the absolute values of terms is nearly reached where their signs are random.
+    The sum of the absolute values of terms is nearly reached where their signs are random. Those of
+    the values are told again with all coordinates of the place as large as the largest.
     """
     here = jax.tree.map(jnp.asarray, (state.g, state.momentum, state.t))
     g, mu, t = here
@@ -260,4 +273,6 @@ def _rates(watching: Watching, system: AbstractGroupSystem, state: State) -> Any
             found = jnp.maximum(found, jnp.abs(along(jax.tree.unflatten(tree, signed))))
         return found
 
-    return along(moves), terms(moves), terms(here)
+    largest = jnp.max(jnp.stack([jnp.max(jnp.abs(x)) for x in jax.tree.leaves(g)]))
+    wide = jax.tree.map(lambda x: jnp.full_like(x, largest), g), mu, t
+    return along(moves), terms(moves), terms(here), terms(wide)

@@ -23,8 +23,8 @@ from retrax.trajectory.run import Run
 
 # A step whose increment is so many times that of its start has run away.
 _RUN_AWAY = 20
-# A step shorter than this part of another only hides that equations contradict each other.
-_USEFUL = 1e-3
+# A step shorter than this part of another is no advice: nobody runs on with it.
+_USEFUL = 1e-2
 # A residual below this was nearly accepted; a step that moves by less than this does so at rest.
 _NEARLY, _AT_REST = 1e-10, 1e-8
 
@@ -85,10 +85,13 @@ def explain(
     advice = advised_step(shorter, h, takes)
     if unsolved:
         said.insert(1, blamed or reach(system, at.state, h, takes, advice))
-    if blamed is not None and (advice is None or abs(advice) < _USEFUL * abs(h)):
+    useless = advice is None or (moved <= LONG and abs(advice) < _USEFUL * abs(h))
+    if blamed is not None and useless:
         last = "Shorter steps come to the same"
     elif advice is None:
         last = f"No shorter step was found that works there, down to h = {shortest(h):.1g}"
+    elif useless:
+        last = "No step longer than a hundredth of it works there either"
     else:
         last = f"Try h = {advice:.2g} (it is {h:.2g} now)"
     return error, _joined(f"{where} {what}.", *said, f"{last}; {kept}")

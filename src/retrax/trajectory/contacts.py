@@ -29,15 +29,18 @@ if TYPE_CHECKING:
 MODES = {OPEN: "open", STICKS: "sticks", SLIPS: "slips"}
 # As for records: a gap, and a slip, that are rounding errors at most.
 _SMALL = 1e-9
+# What is summed over the steps between saved states.
+_SUMS = ("normal", "tangential", "friction_work", "impact_loss", "friction_doubt", "impact_doubt")
 
 
 class History(NamedTuple):
     """What contacts did along a run, a column for each; of rods the first column has all.
 
     **Attributes:** `gap`, `mode`, `slip`: at saved states; `normal`, `tangential`, `friction_work`,
-    `impact_loss`: sums over the steps between saved states, and by how much these may be off, of
-    nodes; `joint_work`: what all joints did in them; `tension`: of the constraint at saved states;
-    `events`: in the order of time; `powers`: of what else works, after every step.
+    `impact_loss`: sums over the steps between saved states, and by how much these may be off;
+    `joint_work`: what all joints did in them, `joint_doubt`: those that nobody drives; `tension`:
+    of the constraint at saved states; `events`: in the order of time; `powers`: of what else works,
+    after every step.
     """
 
     names: tuple[str, ...]
@@ -51,6 +54,7 @@ class History(NamedTuple):
     friction_doubt: np.ndarray
     impact_doubt: np.ndarray
     joint_work: np.ndarray
+    joint_doubt: np.ndarray
     tension: np.ndarray
     events: tuple[ContactEvent, ...]
     powers: Powers
@@ -174,7 +178,13 @@ def _of_rods(run: "Trajectory", contact: AbstractNodeContact) -> History:
     events = tuple(listening.events)
     joined = joined_powers(powers)
     return History(
-        names, **found, joint_work=none[0], tension=none[1], events=events, powers=joined
+        names,
+        **found,
+        joint_work=none[0],
+        joint_doubt=none[0],
+        tension=none[1],
+        events=events,
+        powers=joined,
     )
 
 
@@ -182,11 +192,9 @@ def _of_bodies(run: "Trajectory", contact: AbstractContacts) -> History:
     names, count, start = tuple(contact.names), len(run.t), _start(run)
     listening = Listening(contact, start.closed, start.mode)
     at = {name: np.zeros((count, len(names))) for name in ("gap", "mode", "slip")}
-    sums = {
-        name: np.zeros((max(count - 1, 0), len(names)))
-        for name in ("normal", "tangential", "friction_work", "impact_loss")
-    }
-    joint_work, tension, powers = np.zeros(max(count - 1, 0)), None, []
+    sums = {name: np.zeros((max(count - 1, 0), len(names))) for name in _SUMS}
+    joints = {name: np.zeros(max(count - 1, 0)) for name in ("joint_work", "joint_doubt")}
+    tension, powers = None, []
     at["gap"][0], at["mode"][0], at["slip"][0] = start.gap, start.mode, start.slip
     for steps in retaken(run):
         powers.append(steps.powers)
@@ -196,20 +204,18 @@ def _of_bodies(run: "Trajectory", contact: AbstractContacts) -> History:
             values[steps.interval + 1] = found[name]
         for name, values in sums.items():
             np.add.at(values, steps.interval, found[name])
-        np.add.at(joint_work, steps.interval, steps.record.joint_work)
+        for name, values in joints.items():
+            np.add.at(values, steps.interval, getattr(steps.record, name))
         ends = steps.record.tensions
         if tension is None:
             tension = np.empty((count, ends.shape[2]))
             tension[0] = ends[0, 0]
         tension[steps.interval + 1] = ends[:, 1]
-    none = np.zeros_like(sums["friction_work"])
-    at |= {"mode": at["mode"].astype(int), "friction_doubt": none, "impact_doubt": none} | sums
+    at |= {"mode": at["mode"].astype(int)} | sums
     tension = np.zeros((count, 0)) if tension is None else tension
     events = tuple(listening.events)
     joined = joined_powers(powers)
-    return History(
-        names, **at, joint_work=joint_work, tension=tension, events=events, powers=joined
-    )
+    return History(names, **at, **joints, tension=tension, events=events, powers=joined)
 
 
 def reaction_of(run: "Trajectory", lam: np.ndarray) -> Values:
@@ -236,6 +242,8 @@ def _columns(steps: Retaken) -> dict[str, np.ndarray]:
         "tangential": _length(record.tangential),
         "friction_work": -record.friction_work,
         "impact_loss": -record.impact_work,
+        "friction_doubt": record.friction_doubt,
+        "impact_doubt": record.impact_doubt,
     }
 
 

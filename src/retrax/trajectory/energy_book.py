@@ -34,17 +34,19 @@ class EnergyBook(NamedTuple):
 
     - `change`: $H(t) - H(t_0)$.
     - `work`: of forces and damping, by quadrature over the steps, which `uncertainty` says the
-        quality of; and of joints, from the impulses of the steps.
+        quality of; and of joints, from the impulses of the steps. Joints that nobody drives do
+        none: what they seem to do, $O(h^2)$, is in the uncertainty.
     - `friction_work`, `impact_loss`: what friction and impacts took, from the impulses of steps.
         Nodes of rods and balls that neither slip nor land book nothing; a body that sticks or rests
         books $O(h^2)$, which does not add up.
     - `difference`: what is left: the error of the integrator, $O(h^2)$, and of `work`. It is zero
-        to round-off where a step without contact keeps the energy, as in free flight.
+        to round-off where a step without contact keeps the energy, as in free flight, and
+        no node sticks: of nodes of rods and balls that do nothing is booked.
     - `contacts`: `friction_work` and `impact_loss` of each contact, by name; of rods, of each pair
         of things that has touched, and of all.
     - `friction_uncertainty`, `impact_uncertainty`: by how much these may be off up to each saved
-        state: the largest `difference` so far, which may belong to either, and of nodes how far two
-        rules are apart that tell work from impulses.
+        state: the largest `difference` so far, which may belong to either, and of nodes and impacts
+        how far two rules are apart that tell work from impulses.
     """
 
     change: Series
@@ -112,6 +114,7 @@ def book_of(run: "Trajectory", history: History) -> EnergyBook:
     )
     taken = np.sum(friction[:, each], axis=1), np.sum(impacts[:, each], axis=1)
     joints = summed(history.joint_work[:, None])[:, 0]
+    idle = np.max(np.abs(summed(history.joint_doubt[:, None])))
     difference = forces.difference - joints + taken[0] + taken[1]
     left = np.maximum.accumulate(np.abs(difference))
     unsure = [np.maximum(left, np.abs(np.sum(x[:, each], axis=1))) for x in doubts]
@@ -120,7 +123,7 @@ def book_of(run: "Trajectory", history: History) -> EnergyBook:
         forces.work + joints,
         *taken,
         difference,
-        forces.uncertainty,
+        forces.uncertainty + idle,
         {name: Taken(friction[:, k], impacts[:, k]) for k, name in enumerate(history.names)},
         *(np.where(x == 0, 0.0, y) for x, y in zip(taken, unsure, strict=True)),
     )

@@ -33,13 +33,15 @@ class Law(NamedTuple):
     """Coulomb's law of each contact.
 
     **Attributes:** `friction`: $f$; `pushed`: $p^0$; `slides`: 1 where impulses do not change the
-    slip, 0 elsewhere; `held`: 1 where friction stays as it is, within its bound.
+    slip, 0 elsewhere; `held`: 1 where friction stays as it is, within its bound; `most`: what it
+    may not grow beyond.
     """
 
     friction: Float[Array, "*m"]
     pushed: Float[Array, "*m"]
     slides: Float[Array, "*m"]
     held: Float[Array, "*m"]
+    most: Float[Array, "*m"]
 
     def of(self, c: Int[Array, ""]) -> "Law":
         """Return the law of one contact."""
@@ -47,7 +49,7 @@ class Law(NamedTuple):
 
     def bound(self, p: Float[Array, "*m"]) -> Float[Array, "*m"]:
         """Return how large friction may be."""
-        return self.friction * (p + self.pushed)
+        return jnp.minimum(self.friction * (p + self.pushed), self.most)
 
 
 class Response(NamedTuple):

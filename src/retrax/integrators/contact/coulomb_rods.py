@@ -118,8 +118,11 @@ def recorded(
         slip=two.across[None],
         friction_work=jnp.where(slips | lands, one.rubbed + two.rubbed, 0.0)[None],
         impact_work=jnp.where(lands, one.struck + two.struck, 0.0)[None],
+        friction_doubt=jnp.zeros(1),
+        impact_doubt=jnp.zeros(1),
         jams=jnp.zeros(1, bool),
         joint_work=jnp.zeros(()),
+        joint_doubt=jnp.zeros(()),
         tensions=jnp.zeros((2, 0)),
     )
 

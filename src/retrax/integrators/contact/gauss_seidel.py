@@ -32,6 +32,7 @@ Renew = Callable[[PyTree, Points, Rows, Bool[Array, ""]], tuple[Bool[Array, ""],
 _ENOUGH = 1e-3  # a sweep that changes speeds by less, of what was left, is the last one
 _MOST = 600  # looks
 _LONG, _MUCH = 20, 100.0  # after so many looks friction may leave so many times as much
+_LONGEST = 60  # looks after which it grows no more, whatever it leaves
 _EARLY = 3  # rounds in which contacts go where points are closest
 
 
@@ -56,6 +57,7 @@ class _Iterate(NamedTuple):
     looks: Int[Array, ""]
     rounds: Int[Array, ""]
     holds: Scalar
+    most: Numbers
     done: Bool[Array, ""]
 
 
@@ -78,7 +80,9 @@ def solve(
 
     Where balls that stick lock each other in loops, friction would have to grow in many sweeps
     until one of them slips. What stalls below `locked`, or after many looks a hundred times that,
-    keeps its friction as it is, and the rest is solved to `aim`.
+    keeps its friction as it is, and the rest is solved to `aim`. What stalls above that for very
+    long lets friction grow no more: what asks for more slips against what it has, which adds no
+    energy.
 
     `over` says how sweeps are hurried: see `swept`. With `renew` the contacts that have been solved
     for are looked at again: where other points overlap, these come to touch instead.
@@ -86,21 +90,31 @@ def solve(
 
     def again(it: _Iterate) -> _Iterate:
         seen, found = look(it.z, it.rows)
-        left = left_over(it.z, seen.u, it.block, held(it))
+        left = left_over(it.z, seen.u, it.block, bounded(it))
         size = jnp.max(left)
         waited = jnp.where(size < 0.5 * it.best, 0, it.waited + 1)
         stalls = waited > 1
         enough, late = accept
         settled = (size <= aim) | ((size <= enough) & stalls)
         settled = settled | ((size <= late) & (waited > _LONG))
-        holds, best = it.holds, jnp.minimum(size, it.best)
+        holds, most, best = it.holds, it.most, jnp.minimum(size, it.best)
         if locked is not None:
             bound = jnp.where(it.looks < _LONG, locked, _MUCH * locked)
-            locks = ~settled & stalls & (size <= bound) & (it.holds == 0)
-            holds, best = jnp.where(locks, 1.0, holds), jnp.where(locks, jnp.inf, best)
-            waited = jnp.where(locks, 0, waited)
+            stuck = ~settled & stalls & (it.holds == 0)
+            locks, caps = stuck & (size <= bound), stuck & (size > bound) & (it.looks > _LONGEST)
+            holds = jnp.where(locks, 1.0, holds)
+            rubs = jnp.sqrt(jnp.sum(it.z[:, 1:] ** 2, axis=1))
+            most = jnp.where(caps, jnp.minimum(most, rubs), most)
+            other = locks | caps
+            best, waited = jnp.where(other, jnp.inf, best), jnp.where(other, 0, waited)
         it = it._replace(
-            found=found, left=left, best=best, waited=waited, looks=it.looks + 1, holds=holds
+            found=found,
+            left=left,
+            best=best,
+            waited=waited,
+            looks=it.looks + 1,
+            holds=holds,
+            most=most,
         )
         return lax.cond(settled, checked, again_swept, it, seen)
 
@@ -123,11 +137,11 @@ def solve(
 
     def again_swept(it: _Iterate, seen: Seen) -> _Iterate:
         enough = jnp.maximum(_ENOUGH * jnp.max(it.left), aim / 4)
-        z = swept(it.z, seen, it.rows, it.block, response, held(it), enough, over)
+        z = swept(it.z, seen, it.rows, it.block, response, bounded(it), enough, over)
         return it._replace(z=z)
 
-    def held(it: _Iterate) -> Law:
-        return law._replace(held=jnp.broadcast_to(it.holds, law.held.shape))
+    def bounded(it: _Iterate) -> Law:
+        return law._replace(held=jnp.broadcast_to(it.holds, law.held.shape), most=it.most)
 
     shape = jax.eval_shape(look, guess, rows)[1]
     nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape)
@@ -144,6 +158,7 @@ def solve(
         none,
         none,
         jnp.zeros(()),
+        law.most,
         jnp.asarray(False),
     )
     it = lax.while_loop(lambda it: ~it.done & (it.looks < _MOST), again, start)

@@ -106,8 +106,14 @@ class NodeContact(AbstractIntegrator):
                 f"{name} is left with {left[worst]:.1e} m of overlap, gap or creep in the step.",
                 h / 2,
             )
+        if bool(faults.adds):
+            why = "Friction adds energy in all solutions that were found, even where nothing rubs."
+            return Refusal("could not be solved for its contacts", why, h / 2)
         why = system.why_not(state, h)
-        return Refusal("could not turn so far", why or "", shorter)
+        if why is None:
+            why = "They are solved from no impulses at all, but not from those of the step before."
+            return Refusal("could not be solved for its contacts", why, h / 2)
+        return Refusal("could not turn so far", why, shorter)
 
     def memory(self, system: AbstractNodes, state: State) -> LastTouch:
         return untouched(system, state)

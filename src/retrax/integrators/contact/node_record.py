@@ -20,7 +20,7 @@ What neither slips nor lands does no work.
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from retrax.contact.capsules import Numbers, Points, crossed, dot
 from retrax.contact.node_contact import AbstractSpots
@@ -64,7 +64,10 @@ class NodeRecord(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """Where the first stage ends: the flight, and the contacts there."""
+    """Where the first stage ends: the flight, and the contacts there.
+
+    **Attributes:** `turns`: whose slip has turned round although they were to slip on.
+    """
 
     flown: Flight
     push: Coordinates
@@ -72,6 +75,7 @@ class Ended(NamedTuple):
     weights: Float[Array, "m 4"]
     arms: Float[Array, "m 4"]
     frame: Float[Array, "m 3 3"]
+    turns: Bool[Array, " m"]
 
 
 class _End(NamedTuple):

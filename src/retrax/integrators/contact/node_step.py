@@ -1,6 +1,7 @@
 """The step of nodes that fly and touch; numbers of equations are those of `NodeContact`."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -50,7 +51,8 @@ class Faults(NamedTuple):
     """What may have gone wrong.
 
     **Attributes:** `number`: of pairs found; `skin`: how near they are; `moved`: the way of the
-    fastest node; `left`: what is left of (2), as a length; `unsolved`: whether that is too much.
+    fastest node; `left`: what is left of (2), as a length; `unsolved`: whether that is too much;
+    `adds`: whether friction adds energy.
     """
 
     number: Scalar
@@ -58,6 +60,7 @@ class Faults(NamedTuple):
     moved: Scalar
     left: Numbers
     unsolved: Bool[Array, ""]
+    adds: Bool[Array, ""]
 
 
 class _Start(NamedTuple):
@@ -104,7 +107,7 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
     alone = free if lost is None else free + lost
     law = _first_law(system, spots, state, h, alone, start, begun, pushed)
 
-    def look(z: Points, rows: Rows) -> tuple[Seen, Ended]:
+    def look(slides: Numbers, z: Points, rows: Rows) -> tuple[Seen, Ended]:
         push, met_load = _loaded(system, state, h, kick + _given(system, turned0, rows, z))
         push = push if lost is None else push + lost
         flown = then.flight(g0, mu0 + push, h)  # (1)
@@ -115,14 +118,14 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
             flown = flown._replace(status=worse(flown.status, met_load))
         turned = jnp.einsum("kij,kj->ki", turned0, flown.w)  # the same at both ends
         found = spots.met(flown.g[1], rows.near)
-        ends = Ended(
-            flown, push, found.gap, found.weights, found.arms, frames(found.normal, rows.frame)
+        last = Rows(
+            rows.nodes, found.weights, found.arms, frames(found.normal, rows.frame), rows.near
         )
-        last = Rows(rows.nodes, found.weights, found.arms, ends.frame, rows.near)
         slip = (speeds(rows, flown.v, turned) + speeds(last, flown.v, turned))[:, 1:] / 2
-        slides = jnp.broadcast_to(law.slides[:, None] > 0, slip.shape)
-        ahead = _FIRM * jnp.stack([dot(rows.frame[:, k], start.slip) for k in (1, 2)], axis=1)
-        slip = jnp.where(slides, ahead, slip)
+        ahead = jnp.stack([dot(rows.frame[:, k], start.slip) for k in (1, 2)], axis=1)
+        turns = (slides > 0) & (z[:, 0] > 0) & (jnp.sum(slip * ahead, axis=1) < 0)
+        ends = Ended(flown, push, found.gap, found.weights, found.arms, last.frame, turns)
+        slip = jnp.where(slides[:, None] > 0, _FIRM * ahead, slip)
         u = jnp.concatenate([(found.gap / h)[:, None], slip], axis=1)  # (2)
         return Seen(u, found.normal, found.weights), ends
 
@@ -136,18 +139,32 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
     size, over = extent / jnp.abs(h), _hurried(spots)
     speed = fastest(v0) + fastest(w0) * contact.extent
     speed = speed + fastest(system.parts(system.mobility * kick)[1])
-    first = solve(
-        look,
-        jnp.einsum("mij,mj->mi", begun.frame, memory.first * h),
-        begun,
-        _response(system, turned0),
-        law,
-        _AIM * size,
-        (_ACCEPT * size, _ACCEPT * size),
-        over,
-        _LOCKED * speed if spots.lasting else None,
-        None if spots.lasting else overlapping,
-    )
+
+    def rubbed(slides: Numbers, friction: Numbers) -> Solved:
+        return solve(
+            partial(look, slides),
+            jnp.einsum("mij,mj->mi", begun.frame, memory.first * h),
+            begun,
+            _response(system, turned0),
+            law._replace(slides=slides, friction=friction),
+            _AIM * size,
+            (_ACCEPT * size, _ACCEPT * size),
+            over,
+            _LOCKED * speed if spots.lasting else None,
+            None if spots.lasting else overlapping,
+        )
+
+    def gained(first: Solved) -> Scalar:
+        xi = now.velocity(g0, mu0 + alone)
+        (w, v), flown, rows = _in_space(system, turned0, xi), first.found.flown, first.rows
+        ends = speeds(rows, flown.v, jnp.einsum("kij,kj->ki", turned0, flown.w))
+        both = speeds(rows, v, w) + ends
+        fast = h / contact.extent * (fastest(v) + fastest(flown.v))
+        allowed = fast**2 * jnp.abs((mu0 + alone) @ xi) + _GAINED * jnp.sum(jnp.abs(first.z * both))
+        allowed = allowed + _LOCKED * speed * jnp.sum(jnp.abs(first.z))
+        return jnp.sum(first.z * both) / 2 - allowed
+
+    first, adds = _dissipative(rubbed, gained, law, spots.lasting)
     ends: Ended = first.found
     g1 = ends.flown.g
     change = ends.push + _flat(ends.flown.change)
@@ -183,7 +200,7 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
             guess,
             last,
             _response(system, g1[0]),
-            Law(jnp.broadcast_to(contact.friction, none.shape), met, none, none),
+            Law(jnp.broadcast_to(contact.friction, none.shape), met, none, none, FAR + none),
             _AIM * speed,
             (_ACCEPT * (speed + size if spots.lasting else speed), _ACCEPT * (speed + size)),
             over,
@@ -202,7 +219,7 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
     one = jnp.ones(())
     second = _lossy(parted, impact, guess, mu, bounce) if spots.lasting else parted(one, guess)
     mu1 = mu + _given(system, g1[0], last, second.z)  # (3)
-    info, faults = _went(system, memory, g1, h, ends.flown, first, second, extent, speed)
+    info, faults = _went(system, memory, g1, h, ends.flown, first, second, extent, speed, adds)
     hand_on = LastTouch(
         force,
         memory.near,
@@ -211,6 +228,37 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         spots.where(last.near),
     )
     return State(g1, mu1, t1), info, hand_on, faults
+
+
+def _dissipative(
+    rubbed: Callable[[Numbers, Numbers], Solved],
+    gained: Callable[[Solved], Scalar],
+    law: Law,
+    lasting: bool,
+) -> tuple[Solved, Bool[Array, ""]]:
+    """Return impulses of (2) in which friction adds no energy, and whether these do all the same.
+
+    A contact that goes on slipping rubs against its slip at the start. Where others push so hard
+    that it turns round all the same, every contact may stick; where that adds energy too, or
+    nothing solves (2), nothing rubs until the end of the step.
+    """
+    none, no = jnp.zeros_like(law.slides), jnp.asarray(False)
+    if not lasting:
+        return rubbed(law.slides, law.friction), no
+    shape = jax.eval_shape(rubbed, none, none)
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape)
+
+    def tried(at: tuple) -> tuple:
+        slides, friction, _, _, _ = at
+        found = rubbed(slides, friction)
+        adds = jnp.any(found.found.turns) | (gained(found) > 0)
+        good = found.status.converged & ~adds
+        last = ~jnp.any((slides > 0) | (friction > 0))
+        friction = jnp.where(jnp.any(slides > 0), friction, none)
+        return none, friction, found, adds, good | last
+
+    begun = law.slides, law.friction, nothing, no, no
+    return lax.while_loop(lambda at: ~at[-1], tried, begun)[2:4]
 
 
 def _lossy(
@@ -262,14 +310,14 @@ def _first_law(
         turns, moves = system.parts(system.mobility)
         gives = 2 * (jnp.max(moves) + system.contact.extent**2 * jnp.max(turns))  # at most
         slides = goes_on(start.u[:, 1:], pushed, friction, jnp.broadcast_to(gives, none.shape))
-        return Law(friction, none, jnp.where(slides, 1.0, 0.0), none)
+        return Law(friction, none, jnp.where(slides, 1.0, 0.0), none, FAR + none)
     places, block = state.g[1], blocks(rows, _response(system, state.g[0]))
     _, v = system.parts(system.at_time(state.t).velocity(state.g, state.momentum + free))
     sinks = jnp.maximum(-spots.met(places + h * v, rows.near).gap, 0.0) / h
     push = sinks / jnp.where(block.normal > 0, block.normal, 1.0)
     slides = start.touched & goes_on(start.u[:, 1:], push, friction, block.highest)
     slides = jnp.where(slides, 1.0, 0.0)
-    return Law(jnp.where(start.touched, friction, 0.0), none, slides, none)
+    return Law(jnp.where(start.touched, friction, 0.0), none, slides, none, FAR + none)
 
 
 def _bounce(
@@ -318,11 +366,12 @@ def _went(
     second: Solved,
     extent: Scalar,
     speed: Scalar,
+    adds: Bool[Array, ""],
 ) -> tuple[StepInfo, Faults]:
     """Return how a step went; what only contacts can explain counts as out of the chart."""
     status, contact = flown.status, system.contact
     solved = first.status.converged & second.status.converged
-    ok = system.unfolded(g1) & solved
+    ok = system.unfolded(g1) & solved & ~adds
     moved, room = jnp.zeros(()), contact.room(system.nodes)
     if contact.listed:
         moved = far_gone(memory.near, g1[1])
@@ -339,7 +388,7 @@ def _went(
         ok,
     )
     left = jnp.maximum(first.left * jnp.abs(h), second.left * jnp.abs(h))
-    return info, Faults(memory.near.number, memory.near.skin, moved, left, ~solved)
+    return info, Faults(memory.near.number, memory.near.skin, moved, left, ~solved, adds)
 
 
 def _loaded(
