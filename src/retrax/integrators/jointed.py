@@ -185,12 +185,13 @@ def _closing_impulses(
         lam = at[0] - jnp.concatenate(factors.solve(at[1]))
         speeds = there.opening(through, lam)
         left = sum((jnp.sum(jnp.abs(r)) for r in speeds), jnp.zeros(()))
-        return (lam, speeds), (left, terms + reach @ jnp.abs(lam))
+        return (lam, speeds), (left, terms)
 
     none, unknown = jnp.zeros(sum(there.counts)), (jnp.asarray(jnp.inf), jnp.zeros(()))
     begin = none, there.opening(through, none)
     (lam, _), status = to_stagnation(improve, begin, unknown, most=_CLOSINGS)
-    return lam, status.residual
+    # What impulses leave that cancel cannot be solved for, but ends no iteration that goes on.
+    return lam, status.residual * terms / (terms + reach @ jnp.abs(lam))
 
 
 @_closing_impulses.defjvp
