@@ -70,6 +70,7 @@ def test_a_long_chain_with_drag_slows_down():
 
 
 @pytest.mark.campaign
+@pytest.mark.filterwarnings("ignore:.*too large for the machine code")
 @pytest.mark.parametrize("order", [2, 4])
 def test_a_satellite_with_panels_and_wheels_comes_to_rest(order):
     mechanism = rx.Mechanism(gravity=(0.0, 0.0, 0.0))

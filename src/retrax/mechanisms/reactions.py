@@ -89,12 +89,13 @@ def _impulses(
     def improve(at: tuple[Impulses, Impulses]) -> tuple[tuple[Impulses, Impulses], Sizes]:
         lam = at[0] - banded.solve(factors, at[1])
         speeds = _opening(along, lam, soft, rows, by_body, mu, more)
-        return (lam, speeds), (jnp.sum(jnp.abs(speeds)), total + jnp.sum(reach * jnp.abs(lam)))
+        return (lam, speeds), (jnp.sum(jnp.abs(speeds)), total)
 
     begin = jnp.zeros_like(more), along.across(rows, along.freed(soft, mu)) + more
     unknown = jnp.asarray(jnp.inf), total
     (lam, _), status = to_stagnation(improve, begin, unknown, most=_ROUNDS)
-    return lam, status.residual
+    # What impulses leave that cancel cannot be solved for, but ends no iteration that goes on.
+    return lam, status.residual * total / (total + jnp.sum(reach * jnp.abs(lam)))
 
 
 @_impulses.defjvp
