@@ -39,7 +39,8 @@ def taken(pair, start, h, time):
     run = rx.simulate(pair, VERLET, start, h=h, steps=round(time / h), save_every=1)
     states = jax.tree.map(jnp.asarray, run.states)
     found = records(pair, jax.tree.map(lambda x: x[:-1], states), jnp.asarray(h))
-    found = found._replace(joint_work=found.joint_work[:, None])
+    of_all = {"joint_work": found.joint_work[:, None], "joint_doubt": found.joint_doubt[:, None]}
+    found = found._replace(**of_all)
     return run, jax.tree.map(lambda x: np.asarray(x)[:, 0], found), run.energy()
 
 
