@@ -54,7 +54,7 @@ FEW = {
         "run integrator 1: ", "run system is missing", "run on a giant", "run holds b'[[",
     ),
     "report": (
-        "run system 0: ", "run on text", "older drawing: twice",
+        "run system 0: ", "run on text",
         "attribute provenance_system: markup",
         "attribute provenance_integrator: shell", "attribute provenance_group: formula",
     ),

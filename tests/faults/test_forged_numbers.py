@@ -149,17 +149,18 @@ FORGED = {
     "compiled before": ("top.nc", _attribute(compile_seconds=-1.0), "compiled in -1.0 s"),
     "forces elsewhere": ("arm.nc", _told(_moved), "cannot be rebuilt here"),
     "fewer equations": ("arm.nc", _changed("mechanisms:Stack", count=1), "cannot be rebuilt here"),
-    "more inputs": ("plant.nc", _changed("mechanics:Actuators", count=2), "cannot be rebuilt"),
+    "more inputs": ("plant.nc", _changed("mechanics:Actuators", count=2), "count = 2"),
 }
 
 
 @pytest.mark.parametrize("name, change, sentence", FORGED.values(), ids=FORGED.keys())
-def test_a_forged_number_is_not_read_without_a_word(copied, name, change, sentence):
+def test_a_forged_number_is_not_read_without_a_word(copied, name, change, sentence, monkeypatch):
     path = copied(name)
     change(path)
     renewed(path)
+    monkeypatch.chdir(path.parent)  # sentences about long paths are cut
     with pytest.raises((rx.BadInput, UserWarning), match=sentence):
-        rx.load(path)
+        rx.load(path.name)
 
 
 def test_a_run_without_its_system_is_read_with_a_warning(copied):

@@ -210,8 +210,8 @@ BUGS = (
     Bug(
         "Newton's iteration stops early",
         "retrax.numerics.newton",
-        "_AIM, _ACCEPT = 2 * _EPS, 128 * _EPS",
-        "_AIM = _ACCEPT = 1e-5",
+        "jnp.where(settled, 0.0, size), terms",
+        "jnp.where(size <= 1e-5 * terms, 0.0, size), terms",
         VERLET,
     ),
     Bug(

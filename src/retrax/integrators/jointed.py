@@ -30,6 +30,8 @@ _SLOW, _CHORDS = 0.2, 12
 _MATRICES = 40
 # So often at most velocities are put back where the joints allow them.
 _CLOSINGS = 12
+# How often derivatives are improved where the matrix leaves out how dampers couple bodies.
+_REFINEMENTS = 8
 
 
 class Last(NamedTuple):
@@ -149,7 +151,16 @@ def _solution_jvp(tau: AbstractRetraction, primals: tuple, tangents: tuple) -> t
 
     _, change = jax.jvp(left, given, tangents[:3])
     equations = StepEquations(tau, *given)
-    moved = equations.improvement(equations.matrix(xi), change.bodies, change.joints)
+    matrix = equations.matrix(xi)
+
+    def refine(moved: tuple[Vector, Vector], _: None) -> tuple[tuple[Vector, Vector], None]:
+        _, off = jax.jvp(equations.residuals, (xi, lam), moved)
+        parts = jax.tree.map(jnp.add, (change.bodies, change.joints), (off.bodies, off.joints))
+        return jax.tree.map(jnp.add, moved, equations.improvement(matrix, *parts)), None
+
+    moved = equations.improvement(matrix, change.bodies, change.joints)
+    if equations.first_kick is None:  # forces of velocities couple bodies, beside the matrix
+        moved, _ = lax.scan(refine, moved, None, length=_REFINEMENTS)
     return (xi, lam, status), (*moved, jax.tree.map(jnp.zeros_like, status))
 
 

@@ -102,7 +102,7 @@ _MECHANICS = frozenset(
     "contact groups integrators mechanics mechanisms numerics spaces systems testing".split()
 )
 _LOOKING = frozenset(
-    ["retrax.run.events"]
+    ["retrax.run.events", "retrax.estimation.unknowns"]
     + [f"retrax.trajectory.{name}" for name in ("contacts", "inputs", "observe", "retaken")]
 )
 # Attributes that lead from a function or a frame to everything around it, and some that do not.

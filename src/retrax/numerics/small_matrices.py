@@ -90,10 +90,13 @@ def proximal_solve(S: Float[Array, "n n"], b: Float[Array, " n"]) -> Float[Array
     from $\hat x_0 = 0$, three times: what redundant rows leave open stays small, and the rest is
     exact. The scaling $D$ keeps small rows from being taken for redundant ones.
     """
-    scale = 1 / jnp.sqrt(jnp.diag(S))
+    small = len(S) <= _WRITTEN_OUT
+    # JAX takes diagonals by asking where it runs, and compiles that.
+    alone = jnp.stack([S[i, i] for i in range(len(S))]) if small else jnp.diag(S)
+    scale = 1 / jnp.sqrt(alone)
     S, b = scale[:, None] * S * scale[None], scale * b
     near = S + PROXIMAL * jnp.eye(len(S), dtype=S.dtype)
-    solved = partial(_substitute, _factor(near)) if len(S) <= _WRITTEN_OUT else _cholesky(near)
+    solved = partial(_substitute, _factor(near)) if small else _cholesky(near)
     x = solved(b)
     for _ in range(2):
         x = x + solved(b - S @ x)  # (1)

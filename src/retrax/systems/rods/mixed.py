@@ -198,8 +198,8 @@ def _entries(
 
 def units(rod: Rod) -> tuple[Float[np.ndarray, "6"], float]:
     """Return units of the moves of a node, and of torques; a force is a torque over a length."""
-    length = float(rod.length)
-    return np.array([1.0] * 3 + [length] * 3), float(np.min(rod.bending)) / length
+    length = float(np.asarray(rod.spacing)) * rod.elements
+    return np.array([1.0] * 3 + [length] * 3), float(np.min(np.asarray(rod.bending))) / length
 
 
 def unresisted(
