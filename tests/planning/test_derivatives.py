@@ -44,7 +44,7 @@ def model():
     step = Driven(rx.LieVerlet(), plant.actuators, Held())
     end = Partial(_end, turned(0.3, 0.2, 0.5))
     sizes = Sizes(9, 3, 3, 2, 6, 1, True)
-    return Model(body, step, Partial(_cost), Partial(_final), Partial(_path), end, sizes)
+    return Model(body, step, Partial(_cost), Partial(_final), Partial(_path), end, None, sizes)
 
 
 @pytest.fixture(scope="module")
