@@ -89,7 +89,7 @@ def test_the_motion_of_a_plan_is_a_run(plan):
 
 def test_a_plan_that_is_no_minimum_says_so_on_its_page(plan):
     other = rx.optimise(plan.problem)
-    other.status = "extremal"
+    other.kind = "extremal"
     assert "a minimum is not certain" in plan_page(other)
     assert "a minimum is not certain" not in plan_page(plan)
 
