@@ -67,6 +67,14 @@ def _opening(
     return along.across(rows, along.freed(soft, mu + along.pushes(by_body, lam))) + more
 
 
+class _Iterate(NamedTuple):
+    """Impulses, what is left of (1) with them, and the size of their terms in it."""
+
+    lam: Impulses
+    speeds: Impulses
+    cancels: Float[Array, ""]
+
+
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _impulses(
     joints: Band,
@@ -86,16 +94,18 @@ def _impulses(
     total = SMALLEST + jnp.sum(felt * terms) + jnp.sum(jnp.abs(more))
     reach = along.across(through, felt)
 
-    def improve(at: tuple[Impulses, Impulses]) -> tuple[tuple[Impulses, Impulses], Sizes]:
-        lam = at[0] - banded.solve(factors, at[1])
+    def improve(at: _Iterate) -> tuple[_Iterate, Sizes]:
+        lam = at.lam - banded.solve(factors, at.speeds)
         speeds = _opening(along, lam, soft, rows, by_body, mu, more)
-        return (lam, speeds), (jnp.sum(jnp.abs(speeds)), total)
+        cancels = jnp.sum(reach * jnp.abs(lam))
+        return _Iterate(lam, speeds, cancels), (jnp.sum(jnp.abs(speeds)), total)
 
-    begin = jnp.zeros_like(more), along.across(rows, along.freed(soft, mu)) + more
+    speeds = along.across(rows, along.freed(soft, mu)) + more
+    begin = _Iterate(jnp.zeros_like(more), speeds, jnp.zeros(()))
     unknown = jnp.asarray(jnp.inf), total
-    (lam, _), status = to_stagnation(improve, begin, unknown, most=_ROUNDS)
+    last, status = to_stagnation(improve, begin, unknown, most=_ROUNDS)
     # What impulses leave that cancel cannot be solved for, but ends no iteration that goes on.
-    return lam, status.residual * total / (total + jnp.sum(reach * jnp.abs(lam)))
+    return last.lam, status.residual * total / (total + last.cancels)
 
 
 @_impulses.defjvp
