@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.integrators.jointed import Jointed
 from retrax.integrators.rattle import Rattle
+from retrax.mechanisms.sparse_rattle import Jointed
 
 H = 0.01
 CLAIMS = {"order": 2, "preserves": frozenset[str]()}

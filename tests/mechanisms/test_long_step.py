@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.integrators import jointed_long
-from retrax.integrators.jointed import Jointed
-from retrax.integrators.jointed_long import JointedLong
-from retrax.mechanisms import along, reactions
+from retrax.mechanisms import along, banded_rattle, reactions
 from retrax.mechanisms.along import band_of
+from retrax.mechanisms.banded_rattle import JointedLong
+from retrax.mechanisms.sparse_rattle import Jointed
 
 H = 0.01
 CLAIMS = {"order": 2, "preserves": frozenset[str]()}
@@ -135,7 +134,7 @@ def test_reactions_are_those_of_large_matrices(kind, monkeypatch):
 
 @pytest.mark.parametrize(
     ("part", "limits"),
-    [(reactions, {"_ROUNDS": 1}), (jointed_long, {"_CHORDS": 1, "_MATRICES": 1})],
+    [(reactions, {"_ROUNDS": 1}), (banded_rattle, {"_CHORDS": 1, "_MATRICES": 1})],
 )
 def test_what_is_left_of_a_step_is_reported(part, limits, short, monkeypatch):
     """Neither velocities at the end nor the step itself are taken to hold: they are looked at."""

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.integrators.jointed import _closing_impulses
 from retrax.mechanisms import along
 from retrax.mechanisms.reactions import Reactions
+from retrax.mechanisms.sparse_rattle import _closing_impulses
 from retrax.numerics.roundoff import ACCEPT
 
 

@@ -14,8 +14,6 @@ from retrax.integrators.base import (
     StepInfo,
     step_info,
 )
-from retrax.integrators.jointed import Jointed
-from retrax.integrators.jointed_long import JointedLong
 from retrax.integrators.kick_drift_kick import KickDriftKick
 from retrax.integrators.lifted import midpoint_velocity
 from retrax.integrators.rattle import Rattle
@@ -23,9 +21,6 @@ from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
-from retrax.mechanisms.along import band_of
-from retrax.mechanisms.rank import require_wheels_apart
-from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.newton import newton
 from retrax.numerics.roundoff import unseen_velocity
 
@@ -92,10 +87,7 @@ class LieVerlet(AbstractIntegrator):
         self._method(system).check(system)
 
     def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
-        if self._splits(system):
-            KickDriftKick().check_step(system, state, h)
-        if isinstance(system, MechanismSystem):
-            require_wheels_apart(system, state)
+        self._method(system).check_step(system, state, h)
 
     def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         return self._method(system).refusal(system, state, h, moved)
@@ -121,9 +113,8 @@ class LieVerlet(AbstractIntegrator):
         """The step of this system: by its own discrete Lagrangian, or by that of (1) to (4)."""
         if self._splits(system):
             return KickDriftKick()
-        if isinstance(system, MechanismSystem):
-            made_for = Jointed if band_of(system) is None else JointedLong
-        else:
+        made_for = system.verlet_step()
+        if made_for is None:
             made_for = Rattle if isinstance(system.constraint, AbstractHolonomic) else _GroupVerlet
         return made_for(retraction=self.retraction, order=self.order, preserves=self.preserves)
 

@@ -92,6 +92,8 @@ class AbstractGroupSystem(Frozen):
     units: ClassVar[dict[str, str]] = {}
     quadratic: ClassVar[bool] = False  # in the momentum, so that the velocity is linear in it
     regular: ClassVar[bool] = True  # or else some velocities have no momentum of their own
+    # What to run instead where inputs are to be driven.
+    driven_as: ClassVar[str] = "rx.Actuated(system, inputs=B), with a column of B for each input"
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -369,6 +371,13 @@ class AbstractGroupSystem(Frozen):
         """
         if self.constraint is not None:
             require_admissible(self, self.constraint, state, allowed)
+
+    def verlet_step(self) -> type | None:
+        """Return the class of the step that `LieVerlet` takes of this system, if it has its own.
+
+        An integrator, made with the `retraction`, the `order` and `preserves` of `LieVerlet`.
+        """
+        return None
 
     @property
     def conservative(self) -> bool:

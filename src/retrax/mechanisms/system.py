@@ -67,6 +67,10 @@ class MechanismSystem(AbstractMechanicalSystem):
     shapes: tuple[tuple[Shape, ...], ...] = eqx.field(static=True)
 
     symmetry: ClassVar[Generators | None] = None
+    driven_as: ClassVar[str] = (
+        "mechanism.plant(), after mechanism.add(rx.Motor(joint)) for each input, in place of "
+        f"mechanism.system(); or {AbstractMechanicalSystem.driven_as}"
+    )
 
     def __init__(
         self,
@@ -188,6 +192,12 @@ class MechanismSystem(AbstractMechanicalSystem):
 
     def ending(self, step: Callable[[float], State], h: float) -> Ending | None:
         return ending(self, step, h)
+
+    def verlet_step(self) -> type:
+        from retrax.mechanisms.banded_rattle import JointedLong
+        from retrax.mechanisms.sparse_rattle import Jointed
+
+        return Jointed if band_of(self) is None else JointedLong
 
     def vector_field(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Derivative:
         joints = band_of(self)

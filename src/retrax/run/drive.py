@@ -35,16 +35,9 @@ def unwrapped(
     if not isinstance(plant, Actuated):
         if not isinstance(plant, AbstractGroupSystem):
             return plant, integrator  # the checks of a run say what is wrong with it
-        from retrax.mechanisms.system import MechanismSystem  # to say what it lacks
-
-        what = "rx.Actuated(system, inputs=B), with a column of B for each input"
-        if isinstance(plant, MechanismSystem):
-            what = (
-                "mechanism.plant(), after mechanism.add(rx.Motor(joint)) for each input, in place "
-                f"of mechanism.system(); or {what}"
-            )
         raise BadInput(
-            f"control = {control!r} drives inputs, but the {plant.name} has none: run {what}."
+            f"control = {control!r} drives inputs, but the {plant.name} has none: run "
+            f"{plant.driven_as}."
         )
     return plant.system, _DRIVEN.of(integrator, plant, drives)
 

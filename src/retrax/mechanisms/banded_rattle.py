@@ -11,7 +11,6 @@ from jaxtyping import Array, Bool, Float, Int
 
 from retrax.groups.retractions import AbstractRetraction
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
-from retrax.integrators.joint_equations import turn_group
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates, Element
 from retrax.mechanisms.along import (
@@ -26,6 +25,8 @@ from retrax.mechanisms.along import (
 )
 from retrax.mechanisms.band import Band
 from retrax.mechanisms.pose import Pose
+from retrax.mechanisms.rank import require_wheels_apart
+from retrax.mechanisms.rattle_equations import turn_group
 from retrax.mechanisms.reactions import Reactions
 from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics import banded
@@ -61,6 +62,9 @@ class JointedLong(AbstractIntegrator):
     retraction: AbstractRetraction
     order: int = eqx.field(static=True)
     preserves: frozenset[str] = eqx.field(static=True)
+
+    def check_step(self, system: MechanismSystem, state: State, h: float) -> None:
+        require_wheels_apart(system, state)
 
     def memory(self, system: MechanismSystem, state: State) -> Last:
         xi = system.velocity(state.g, state.momentum)

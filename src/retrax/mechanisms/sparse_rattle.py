@@ -11,13 +11,14 @@ from jaxtyping import Array, Bool, Float, Int
 
 from retrax.groups.retractions import AbstractRetraction
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
-from retrax.integrators.joint_equations import (
+from retrax.mechanics.state import State
+from retrax.mechanisms.rank import require_wheels_apart
+from retrax.mechanisms.rattle_equations import (
     Residuals,
     StepEquations,
     links,
     turn_group,
 )
-from retrax.mechanics.state import State
 from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.newton import NewtonStatus, Sizes, to_stagnation
 from retrax.numerics.roundoff import ACCEPT, AIM, SMALLEST
@@ -65,6 +66,9 @@ class Jointed(AbstractIntegrator):
     retraction: AbstractRetraction
     order: int = eqx.field(static=True)
     preserves: frozenset[str] = eqx.field(static=True)
+
+    def check_step(self, system: MechanismSystem, state: State, h: float) -> None:
+        require_wheels_apart(system, state)
 
     def memory(self, system: MechanismSystem, state: State) -> Last:
         joints, wheels = links(system)
