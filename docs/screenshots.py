@@ -16,8 +16,8 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 import retrax as rx
-from retrax.integrators.catalogue import INTEGRATORS, TOUCHING
 from retrax.systems.catalogue import CASES
+from retrax.systems.integrators import INTEGRATORS, TOUCHING
 
 FOLDER = Path(__file__).parent / "assets" / "pages"
 WIDE, PHONE = {"width": 1180, "height": 760}, {"width": 390, "height": 844}

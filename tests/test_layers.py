@@ -12,13 +12,14 @@ FLOORS = {
         "lazy errors citations numerics files groups spaces mechanics integrators engine trajectory"
         " store derivatives run"
     ).split(),
-    "bodies": "draw nodes contact mechanisms systems importing".split(),
+    "bodies": "draw nodal contact mechanisms systems importing".split(),
     "studio": ("cases export sweep estimation planning analysis testing show cli __main__").split(),
 }
 LAYERS = [folder for floor in FLOORS.values() for folder in floor]
 # Imports within functions, for names that users ask for where they expect them: opened when
 # somebody goes through.
 DOORS = {
+    ("integrators/base.py", "systems"),  # integrators by name: "lie-verlet"
     ("trajectory/shown.py", "show"),  # run.plot()
     ("trajectory/trajectory.py", "show"),
     ("trajectory/trajectory.py", "store"),  # run.save()
@@ -26,13 +27,7 @@ DOORS = {
     ("estimation/smoothed.py", "show"),
     ("planning/plan.py", "show"),  # plan.report()
 }
-OPEN = {
-    ("integrators", "contact"),
-    ("integrators", "systems"),
-    ("store", "planning"),
-    ("trajectory", "mechanisms"),
-    ("trajectory", "contact"),
-}
+OPEN = {("store", "planning"), ("trajectory", "mechanisms"), ("trajectory", "contact")}
 # These see each other's layer but never each other.
 APART = {("testing", "show"), ("show", "testing")}
 

@@ -13,6 +13,7 @@ from retrax.contact.shapes import Box as Box
 from retrax.contact.shapes import Capsule as Capsule
 from retrax.contact.shapes import Cylinder as Cylinder
 from retrax.contact.shapes import Plane as Plane
+from retrax.contact.steps.nonsmooth_rattle import NonsmoothRattle as NonsmoothRattle
 from retrax.errors import BadInput as BadInput
 from retrax.errors import CheckFailed as CheckFailed
 from retrax.errors import CheckpointFailed as CheckpointFailed
@@ -52,15 +53,9 @@ from retrax.importing.load_mjcf import load_mjcf as load_mjcf
 from retrax.importing.load_urdf import load_urdf as load_urdf
 from retrax.integrators.adapted_lift import AdaptedLift as AdaptedLift
 from retrax.integrators.adaptive import Adaptive as Adaptive
-from retrax.integrators.catalogue import INTEGRATORS as INTEGRATORS
 from retrax.integrators.collocation import Collocation as Collocation
 from retrax.integrators.collocation import PlainCollocation as PlainCollocation
 from retrax.integrators.composition import Composition as Composition
-from retrax.integrators.contact.nonsmooth_rattle import NonsmoothRattle as NonsmoothRattle
-from retrax.integrators.contact.rods import RollingDKD as RollingDKD
-from retrax.integrators.contact.rods import RollingVerlet as RollingVerlet
-from retrax.integrators.contact.strings import ContactDKD as ContactDKD
-from retrax.integrators.contact.strings import ContactMidpoint as ContactMidpoint
 from retrax.integrators.cotangent_lift import CotangentLift as CotangentLift
 from retrax.integrators.driven import Driven as Driven
 from retrax.integrators.galerkin_variational import GalerkinVariational as GalerkinVariational
@@ -68,7 +63,6 @@ from retrax.integrators.hamel_midpoint import DiscreteGradient as DiscreteGradie
 from retrax.integrators.hamel_midpoint import HamelMidpoint as HamelMidpoint
 from retrax.integrators.kahan import Kahan as Kahan
 from retrax.integrators.kahan import RadialProjection as RadialProjection
-from retrax.integrators.kahan_attitude import KahanAttitude as KahanAttitude
 from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert as LagrangeDAlembert
 from retrax.integrators.lie_verlet import LieVerlet as LieVerlet
 from retrax.integrators.magnus import Magnus as Magnus
@@ -154,6 +148,12 @@ from retrax.store.factory import factory as factory
 from retrax.store.netcdf import load as load
 from retrax.store.plan_file import load_plan as load_plan
 from retrax.sweep.sweep import sweep as sweep
+from retrax.systems.integrators import INTEGRATORS as INTEGRATORS
+from retrax.systems.kahan_attitude import KahanAttitude as KahanAttitude
+from retrax.systems.rods.rolling_verlet import RollingDKD as RollingDKD
+from retrax.systems.rods.rolling_verlet import RollingVerlet as RollingVerlet
+from retrax.systems.strings.contact_dkd import ContactDKD as ContactDKD
+from retrax.systems.strings.contact_dkd import ContactMidpoint as ContactMidpoint
 from retrax.trajectory.trajectory import Trajectory as Trajectory
 
 __version__: str

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 import retrax as rx
 from retrax.cli.main import app
-from retrax.integrators.catalogue import INTEGRATORS, TOUCHING
 from retrax.systems.catalogue import CASES
+from retrax.systems.integrators import INTEGRATORS, TOUCHING
 
 
 def _call(*arguments):

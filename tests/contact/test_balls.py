@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.integrators.contact.node_record import NodeRecord
+from retrax.contact.steps.node_record import NodeRecord
 
 G = 9.81
 FLOOR = rx.Plane(name="floor")

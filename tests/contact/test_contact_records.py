@@ -8,7 +8,7 @@ import pytest
 from jax.scipy.spatial.transform import Rotation
 
 import retrax as rx
-from retrax.integrators.contact.faults import fault_of_contact
+from retrax.contact.steps.faults import fault_of_contact
 
 GRAVITY = 9.81
 BODY = rx.Product(rx.SO3(), rx.Translation(3))

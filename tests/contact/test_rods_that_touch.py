@@ -7,7 +7,7 @@ import pytest
 
 import retrax as rx
 from retrax.contact.capsules import distance
-from retrax.integrators.contact.node_contact import NodeContact
+from retrax.contact.steps.node_rattle import NodeContact
 
 G = 9.81
 ROUND = {"young": 1e6, "poisson": 0.5, "density": 1000.0, "radius": 0.01}

@@ -15,10 +15,10 @@ from retrax.derivatives.stretches import Schedule
 from retrax.derivatives.traced_numbers import take_out
 from retrax.engine.derivative_programs import Wanted
 from retrax.engine.kinds import Unscalarisable
-from retrax.integrators.catalogue import INTEGRATORS, TOUCHING
 from retrax.mechanics.state import State
 from retrax.numerics.evaluate import evaluate
 from retrax.systems.catalogue import CASES
+from retrax.systems.integrators import INTEGRATORS, TOUCHING
 from retrax.testing.problems import asymmetric_top
 
 pytestmark = pytest.mark.campaign

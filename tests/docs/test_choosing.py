@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import retrax as rx
-from retrax.integrators.catalogue import TOUCHING
+from retrax.systems.integrators import TOUCHING
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/choosing-an-integrator.md").read_text()

@@ -9,7 +9,7 @@ import pytest
 
 import retrax as rx
 from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.catalogue import TOUCHING
+from retrax.systems.integrators import TOUCHING
 
 ROOT = Path(__file__).parents[2]
 PAGES = [p for p in sorted((ROOT / "docs/theory").glob("*.md")) if p.name != "index.md"]

@@ -9,8 +9,8 @@ import numpy as np
 
 import retrax as rx
 from retrax.cases.names import fits
-from retrax.integrators.catalogue import TOUCHING
 from retrax.systems.catalogue import CASES
+from retrax.systems.integrators import TOUCHING
 from retrax.testing import constrained
 from retrax.testing.problems import FIELDS, PROBLEMS
 

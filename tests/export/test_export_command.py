@@ -6,8 +6,8 @@ from typer.testing import CliRunner
 
 import retrax as rx
 from retrax.cli.main import app
-from retrax.integrators.catalogue import INTEGRATORS
 from retrax.systems.catalogue import CASES
+from retrax.systems.integrators import INTEGRATORS
 
 
 def told(*words):

@@ -5,7 +5,7 @@ import pytest
 
 import retrax as rx
 from retrax.integrators.base import as_integrator
-from retrax.integrators.catalogue import INTEGRATORS, TOUCHING
+from retrax.systems.integrators import INTEGRATORS, TOUCHING
 
 
 @pytest.mark.parametrize("name", [*INTEGRATORS, *TOUCHING])

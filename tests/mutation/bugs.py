@@ -125,14 +125,14 @@ BUGS = (
     ),
     Bug(
         "the attitude turns by one end of the step only",
-        "retrax.integrators.kahan_attitude",
+        "retrax.systems.kahan_attitude",
         "half @ n + half_end @ n_end",
         "2 * half @ n",
         claims(rx.KahanAttitude()),
     ),
     Bug(
         "the attitude is aligned the wrong way round",
-        "retrax.integrators.kahan_attitude",
+        "retrax.systems.kahan_attitude",
         "cross(n_end, n)",
         "cross(n, n_end)",
         claims(rx.KahanAttitude(project=True)),

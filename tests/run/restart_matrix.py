@@ -26,8 +26,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import retrax as rx
-from retrax.integrators.catalogue import INTEGRATORS, TOUCHING
 from retrax.systems.catalogue import CASES
+from retrax.systems.integrators import INTEGRATORS, TOUCHING
 
 HALF, EVERY, SAVE_EVERY = 20, 8, 3
 METHODS = INTEGRATORS | TOUCHING

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.integrators.catalogue import INTEGRATORS, TOUCHING
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.show.page import page_data
 from retrax.show.scene import plain
@@ -26,6 +25,7 @@ from retrax.store.objects import (
 )
 from retrax.store.run_objects import encode_objects
 from retrax.systems.catalogue import CASES
+from retrax.systems.integrators import INTEGRATORS, TOUCHING
 from retrax.trajectory.observe import observe
 
 QUICK = ("free-rigid-body", "pendulum3d", "suslov-paper", "kharlamova", "euler-top", "turntable")

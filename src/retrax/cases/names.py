@@ -23,11 +23,11 @@ from retrax.groups.so_n import SO
 from retrax.groups.translation import Translation
 from retrax.integrators.adaptive import Adaptive
 from retrax.integrators.base import AbstractIntegrator, require_fit
-from retrax.integrators.catalogue import INTEGRATORS, TOUCHING
 from retrax.mechanics.constraints import Distribution, VelocityConstraint
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics import nodes
+from retrax.systems.integrators import INTEGRATORS, TOUCHING
 
 RETRACTIONS: Choices = {"Cayley": Cayley, "Exp": Exp, "SecondKind": SecondKind}
 NODES: Choices = {

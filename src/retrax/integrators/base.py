@@ -261,7 +261,7 @@ def as_integrator(value: object, argument: str = "integrator") -> AbstractIntegr
             f"{argument} = {shown(value)} is not a retrax integrator; an instance is needed, such "
             f'as LieVerlet(), or a name, such as "lie-verlet".{why}'
         )
-    from retrax.integrators.catalogue import INTEGRATORS, TOUCHING  # which loads them all
+    from retrax.systems.integrators import INTEGRATORS, TOUCHING  # which loads them all
 
     ready = INTEGRATORS | TOUCHING
     if value in ready:

@@ -1,7 +1,7 @@
 """A system as a flow on a space: in which variables a collocation method sees it."""
 
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -20,10 +20,16 @@ from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.small_matrices import cross
 from retrax.spaces.base import AbstractSpace, Point
 from retrax.spaces.group_itself import GroupItself
-from retrax.systems.rigid_body import AbstractHeavyBody
 
 FORMS = ("body", "spatial", "se3")
 Scalar = Float[Array, ""]
+
+
+@runtime_checkable
+class _HasWeight(Protocol):
+    r"""A body with the potential energy $w\cdot R^Te_3$; `weight_arm` is $w$."""
+
+    def weight_arm(self) -> Vector: ...
 
 
 class Flow(NamedTuple):
@@ -134,7 +140,7 @@ def _se3(system: AbstractGroupSystem, g: Element, mu: Coordinates) -> Flow:
         R, m = y
         now = system.at_time(t)
         xi = now.velocity(R, m)
-        if isinstance(system, AbstractHeavyBody):
+        if isinstance(system, _HasWeight):
             b = -system.weight_arm()
         else:
             b = cross(R[2], now.differential(R, xi, m))

@@ -1,6 +1,6 @@
 """Kahan's method for quadratic fields, and its projection that restores energy and momentum."""
 
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -21,7 +21,6 @@ from retrax.mechanics.quadratic_field import AbstractQuadraticField, Matrix, Poi
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.small_matrices import determinant, solve, solve_and_determinant
-from retrax.systems.euler_top import EulerTop
 
 
 class Kahan(AbstractIntegrator):
@@ -121,6 +120,13 @@ def step_jacobian(system: AbstractQuadraticField, x: Point, h: Float[Array, ""])
     return solve(step_matrix(system, x, h), right)  # (3)
 
 
+@runtime_checkable
+class KeptOnSpheres(Protocol):
+    """A field whose steps scale its energy and the square of the radius by one factor."""
+
+    def radial_level(self, x: Point) -> Float[Array, ""]: ...
+
+
 class RadialProjection(AbstractIntegrator):
     r"""A step of Kahan's method, or of its composition, scaled back to the sphere it started on.
 
@@ -157,7 +163,7 @@ class RadialProjection(AbstractIntegrator):
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.base.check(system)
-        if not hasattr(system, "radial_level"):
+        if not isinstance(system, KeptOnSpheres):
             raise BadInput(
                 f"RadialProjection needs a field whose energy is kept relative to a sphere, such "
                 f"as EulerTop, got the {system.name}."
@@ -166,7 +172,10 @@ class RadialProjection(AbstractIntegrator):
     def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         return self.base.refusal(system, state, h, moved)
 
-    def step(self, system: EulerTop, state: State, h: Float[Array, ""]) -> tuple[State, StepInfo]:
+    def step(
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
+    ) -> tuple[State, StepInfo]:
+        assert isinstance(system, KeptOnSpheres)
         end, info = self.base.step(system, state, h)
         point = rescaled(end.g, system.radial_level(end.g), system.radial_level(state.g))
         return State(point, end.momentum, end.t), info  # (1)

@@ -76,8 +76,11 @@ class AbstractTouching(Frozen):
 class AbstractContacts(AbstractTouching):
     """Candidates for contact: each may be open, stick or slip.
 
-    **Attributes:** `friction`, `restitution`: of each candidate; `names`: what sentences call them.
+    **Attributes:** `friction`, `restitution`: of each candidate; `names`: what sentences call them;
+    `own_step`: the integrator to use where `NonsmoothRattle` does not step them, or `None`.
     """
+
+    own_step: ClassVar[str | None] = None
 
     friction: eqx.AbstractVar[Gaps]
     restitution: eqx.AbstractVar[Gaps]

@@ -15,7 +15,6 @@ import numpy as np
 from retrax.cases.python_file import is_reference
 from retrax.errors import printable
 from retrax.files import write_text
-from retrax.integrators.catalogue import INTEGRATORS, TOUCHING
 from retrax.numerics.checks import require_flag
 from retrax.show.curves import curves
 from retrax.show.drawn import drawable, require_run
@@ -26,6 +25,7 @@ from retrax.show.scene import plain, scene
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
 from retrax.store.run_objects import encode_run
 from retrax.systems.catalogue import CASES
+from retrax.systems.integrators import INTEGRATORS, TOUCHING
 from retrax.trajectory.energy_balance import balance_of
 from retrax.trajectory.summary import counted
 from retrax.trajectory.trajectory import Trajectory
@@ -176,7 +176,7 @@ def again(run: Trajectory) -> str:
     if asked in CASES and name:
         lines = (
             "import retrax as rx",
-            "from retrax.integrators.catalogue import INTEGRATORS, TOUCHING",
+            "from retrax.systems.integrators import INTEGRATORS, TOUCHING",
             "from retrax.systems.catalogue import CASES",
             "",
             f'system, state, _, _ = CASES["{asked}"].make()',

@@ -12,8 +12,9 @@
 | anything that a `factory` made | `{"factory": "module:name", "args", "keywords", "part"}` |
 
 A class or function of retrax is named by its folder and its own name, so modules can move within
-a folder. Decoding builds only what one of `FOLDERS` defines. It calls a factory of the user's only
-where the user, not the file, names its module: to import a module is to run it.
+a folder, and `_MOVED` has the classes that left theirs. Decoding builds only what one of `FOLDERS`
+defines. It calls a factory of the user's only where the user, not the file, names its module: to
+import a module is to run it.
 """
 
 import base64
@@ -45,11 +46,24 @@ FOLDERS = (
     "groups",
     "spaces",
     "mechanics",
+    "integrators",
+    "nodal",
     "contact",
     "mechanisms",
     "systems",
-    "integrators",
 )
+# The folders of classes that files of earlier versions name in others.
+_MOVED = {
+    "integrators:ContactDKD": "systems",
+    "integrators:ContactMidpoint": "systems",
+    "integrators:KahanAttitude": "systems",
+    "integrators:NonsmoothRattle": "contact",
+    "integrators:RollingDKD": "systems",
+    "integrators:RollingVerlet": "systems",
+    "systems:Base": "nodal",
+    "systems:Drag": "nodal",
+    "systems:Pose": "nodal",
+}
 ARRAY_TYPES = ("float64", "int64", "int32", "bool", "complex128")
 
 # What `encode` makes: anything that JSON holds.
@@ -107,7 +121,7 @@ def _in_retrax(reference: str) -> Any:
     found = _REFERENCE.fullmatch(reference) if len(reference) <= _LONGEST else None
     if found is None:
         raise BadInput(f"the file names {shown(reference)}, which is not one of retrax's values.")
-    folder, name = found[1], found[2]
+    folder, name = _MOVED.get(reference, found[1]), found[2]
     top, *rest = name.split(".")
     candidates = defined(folder).get(top, ())
     if len(candidates) != 1:

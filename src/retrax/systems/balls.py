@@ -17,6 +17,8 @@ from retrax.groups.so3 import SO3
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike, Coordinates, refuse_overrides
+from retrax.nodal.drag import Drag
+from retrax.nodal.nodes import AbstractNodes, Flight, Placement
 from retrax.numerics.checks import (
     MOST_NODES,
     finite64,
@@ -29,8 +31,6 @@ from retrax.numerics.evaluate import evaluated
 from retrax.numerics.known import require_each
 from retrax.numerics.meant import explain_keywords
 from retrax.numerics.newton import NewtonStatus
-from retrax.systems.rods.acting import Drag
-from retrax.systems.rods.nodes import AbstractNodes, Flight, Placement
 
 _OF_CONTACT = ("friction", "restitution", "skin", "against", "capacity")
 # A subclass must not redefine these: steps are made for balls.

@@ -10,8 +10,8 @@ from retrax.cases.names import fits
 from retrax.errors import CheckFailed
 from retrax.files import written_whole
 from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.catalogue import INTEGRATORS
 from retrax.run.progress_bar import ProgressOption, reporter
+from retrax.systems.integrators import INTEGRATORS
 from retrax.testing import measurements
 from retrax.testing.constrained import claims_problem, constrained_problem
 from retrax.testing.held import HELD, held_problem

@@ -12,17 +12,17 @@ from jaxtyping import Array
 
 from retrax.contact.contacts import Contacts
 from retrax.contact.shapes import Ball, Plane
+from retrax.contact.steps.nonsmooth_rattle import NonsmoothRattle
 from retrax.groups.product import Product
 from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
 from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.catalogue import INTEGRATORS
-from retrax.integrators.contact.nonsmooth_rattle import NonsmoothRattle
 from retrax.integrators.driven import Driven
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import Feedback
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.numerics.evaluate import evaluated
+from retrax.systems.integrators import INTEGRATORS
 from retrax.testing.measurements import Problem
 from retrax.testing.problems import forced_top
 

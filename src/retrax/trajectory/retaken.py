@@ -14,12 +14,12 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from retrax.contact.steps.last_touch import LastTouch
+from retrax.contact.steps.neighbours import Neighbours
 from retrax.engine.backends import make_single
 from retrax.engine.progress import Packing
 from retrax.errors import BadInput, warn
 from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.contact.last_touch import LastTouch
-from retrax.integrators.contact.neighbours import Neighbours
 from retrax.integrators.driven import Driven
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import jax.numpy as jnp
 
-from retrax.integrators.kahan_attitude import KahanAttitude
 from retrax.run.simulate import simulate
+from retrax.systems.kahan_attitude import KahanAttitude
 from retrax.systems.rigid_body import FreeRigidBody
 from retrax_papers.catalogue import Paper, Part
 from retrax_papers.drawings import write_drawings

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from retrax.integrators.contact.rods import RollingDKD, RollingVerlet
 from retrax.show.sound import write_sound
+from retrax.systems.rods.rolling_verlet import RollingDKD, RollingVerlet
 from retrax_papers.catalogue import Paper, Part
 from retrax_papers.drawings import write_drawings
 from retrax_papers.report import Extra, Reproduction, kept_by, motion

@@ -20,15 +20,15 @@ from retrax.analysis.lyapunov import Lyapunov, lyapunov
 from retrax.analysis.spectrum import Spectrum, spectrum
 from retrax.errors import ContactLost
 from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.contact.rods import RollingDKD, RollingVerlet
-from retrax.integrators.contact.strings import ContactDKD
 from retrax.mechanics.state import State
 from retrax.run.simulate import simulate
 from retrax.systems.rods.crossing import crossed_rods, kicked
 from retrax.systems.rods.dispersion import dispersion, printed_dispersion
 from retrax.systems.rods.pair import RodsInContact
+from retrax.systems.rods.rolling_verlet import RollingDKD, RollingVerlet
 from retrax.systems.strings.characteristics import characteristic_path
 from retrax.systems.strings.closed_form import exact_path
+from retrax.systems.strings.contact_dkd import ContactDKD
 from retrax.systems.strings.strings_in_contact import StringsInContact
 from retrax.trajectory.trajectory import Trajectory
 from retrax_papers.report import Kept, kept

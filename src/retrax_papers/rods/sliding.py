@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from retrax.integrators.contact.rods import RollingVerlet
 from retrax.mechanics.state import State
 from retrax.run.simulate import simulate
 from retrax.show.style import CYCLE, GREY, new_figure, style
 from retrax.systems.rods.crossing import crossed_rods, kicked
 from retrax.systems.rods.pair import RodsInContact
+from retrax.systems.rods.rolling_verlet import RollingVerlet
 from retrax_papers.drawings import Column, DataFigure, by_name, columns
 from retrax_papers.report import Finding
 

@@ -31,7 +31,7 @@ from jaxtyping import Array, Float
 
 from retrax.contact.self_contact import SelfContact
 from retrax.contact.shapes import Capsule
-from retrax.integrators.contact.nonsmooth_rattle import NonsmoothRattle
+from retrax.contact.steps.nonsmooth_rattle import NonsmoothRattle
 from retrax.mechanics.state import State
 from retrax.run.simulate import simulate
 from retrax.systems.rods.rod import Rod

@@ -32,7 +32,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.contact.self_contact import SelfContact
-from retrax.integrators.contact.nonsmooth_rattle import NonsmoothRattle
+from retrax.contact.steps.nonsmooth_rattle import NonsmoothRattle
 from retrax.mechanics.state import State
 from retrax.run.simulate import simulate
 from retrax.systems.rods.dispersion import fastest

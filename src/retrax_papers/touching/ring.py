@@ -20,11 +20,11 @@ from scipy.linalg import eigvalsh
 from scipy.optimize import root_scalar
 
 from retrax.contact.self_contact import SelfContact
-from retrax.integrators.contact.nonsmooth_rattle import NonsmoothRattle
+from retrax.contact.steps.nonsmooth_rattle import NonsmoothRattle
+from retrax.nodal.nodes import Placement
 from retrax.numerics.evaluate import Evaluated
 from retrax.run.simulate import simulate
 from retrax.systems.rods.dispersion import fastest
-from retrax.systems.rods.nodes import Placement
 from retrax.systems.rods.rod import Rod
 from retrax.systems.rods.statics import Stiffness, tangent_stiffness
 from retrax.trajectory.trajectory import Trajectory

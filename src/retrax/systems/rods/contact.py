@@ -40,10 +40,10 @@ from retrax.groups.product import Product
 from retrax.groups.translation import Translation
 from retrax.mechanics.constraints import AbstractConstraint
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates
+from retrax.nodal.nodes import Placement
 from retrax.numerics.bspline import bends, slopes, weights
 from retrax.numerics.newton import NewtonStatus, newton
 from retrax.numerics.small_matrices import cross, solve
-from retrax.systems.rods.nodes import Placement
 from retrax.systems.rods.rod import Rod
 
 Vector = Float[Array, "3"]

@@ -11,12 +11,13 @@ from jaxtyping import Array, Bool, Float
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
+from retrax.nodal.drag import beside
+from retrax.nodal.nodes import AbstractNodes, HostPlacement, Placement
+from retrax.nodal.supports import Base, mean_rates
 from retrax.numerics.known import require_each
-from retrax.systems.rods.acting import NodeLoads, beside
+from retrax.systems.rods.acting import NodeLoads
 from retrax.systems.rods.along import Profile, at_time
-from retrax.systems.rods.base import Base, mean_rates
 from retrax.systems.rods.dispersion import fastest, fastest_of_each, longest_step
-from retrax.systems.rods.nodes import AbstractNodes, HostPlacement, Placement
 from retrax.systems.rods.strain import Loads, Segment, Strain, loads, segment
 
 _E3 = np.array([0.0, 0.0, 1.0])

@@ -38,12 +38,12 @@ from retrax.mechanisms.body import GROUND
 from retrax.mechanisms.joints import AbstractJoint
 from retrax.mechanisms.laws import AbstractLaw
 from retrax.mechanisms.pose import Place, Pose, ground
+from retrax.nodal.flight import spin
+from retrax.nodal.nodes import HostPlacement, Placement
 from retrax.numerics.checks import require_instance, shown
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.newton import NewtonStatus, newton
 from retrax.numerics.small_matrices import solve
-from retrax.systems.rods.flight import spin
-from retrax.systems.rods.nodes import HostPlacement, Placement
 
 _NAME = re.compile(r"rod (\d+) (first|last)")
 # Rows are dependent where the smallest stiffness of a knot is this part of the largest.

@@ -10,11 +10,11 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.so3 import SO3
 from retrax.mechanics.system import ArrayLike
+from retrax.nodal.nodes import Placement
 from retrax.numerics.checks import finite64, finite_rows, is_traced, require_number, shown
 from retrax.numerics.evaluate import evaluated
 from retrax.numerics.known import require_each
 from retrax.numerics.small_matrices import solve
-from retrax.systems.rods.nodes import Placement
 from retrax.systems.rods.strain import Rotation, Vector
 
 Scalar = Float[Array, ""]

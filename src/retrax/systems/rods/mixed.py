@@ -26,9 +26,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from retrax.nodal.nodes import HostPlacement, Placement
 from retrax.numerics.evaluate import Evaluated
 from retrax.numerics.pivoted_band import PivotedBand
-from retrax.systems.rods.nodes import HostPlacement, Placement
 from retrax.systems.rods.rod import Rod
 from retrax.systems.rods.strain import Strain
 

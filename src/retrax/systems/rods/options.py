@@ -11,6 +11,8 @@ from retrax.errors import BadInput
 from retrax.groups.so3 import SO3
 from retrax.mechanics.functions import Function, as_pytree, takes_time
 from retrax.mechanics.system import ArrayLike
+from retrax.nodal.drag import Drag
+from retrax.nodal.supports import Base
 from retrax.numerics.checks import (
     finite64,
     float64,
@@ -23,9 +25,8 @@ from retrax.numerics.checks import (
 )
 from retrax.numerics.evaluate import evaluate, evaluated
 from retrax.numerics.known import require_each
-from retrax.systems.rods.acting import Drag, NodeLoads
+from retrax.systems.rods.acting import NodeLoads
 from retrax.systems.rods.along import Along, OfTime, Profile
-from retrax.systems.rods.base import Base
 
 Scalar = Float[Array, ""]
 # A vector, or a function of time.

@@ -22,6 +22,7 @@ from retrax.mechanics.system import (
     Derivative,
     refuse_overrides,
 )
+from retrax.nodal.nodes import named
 from retrax.numerics.checks import (
     finite64,
     is_traced,
@@ -42,7 +43,6 @@ from retrax.systems.rods.contact import (
     Part,
 )
 from retrax.systems.rods.events import ending, margins, overlooked
-from retrax.systems.rods.nodes import named
 from retrax.systems.rods.picture import drawn
 from retrax.systems.rods.rod import Rod
 from retrax.systems.rods.starts import (

@@ -27,11 +27,11 @@ import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import ContactDegenerate, NoEquilibrium
+from retrax.nodal.nodes import HostPlacement, Placement
 from retrax.numerics.checks import require_instance, require_number
 from retrax.numerics.evaluate import as_jax
 from retrax.systems.rods.contact import Pair, degenerate, too_flat
 from retrax.systems.rods.mixed import Mixed, linearised, stresses
-from retrax.systems.rods.nodes import HostPlacement, Placement
 from retrax.systems.rods.pair import RodsInContact
 from retrax.systems.rods.rod import Rod
 from retrax.systems.rods.statics import placed

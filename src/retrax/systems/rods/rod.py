@@ -12,6 +12,7 @@ from retrax.contact.self_contact import SelfContact, touching
 from retrax.errors import BadInput
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.system import ArrayLike, refuse_overrides
+from retrax.nodal.nodes import Placement
 from retrax.numerics.checks import (
     MOST_NODES,
     finite64,
@@ -24,7 +25,6 @@ from retrax.numerics.checks import (
 from retrax.numerics.evaluate import evaluated
 from retrax.systems.rods.elastic import AbstractRod, PerSegment
 from retrax.systems.rods.layout import first_frame, relaxed, straight
-from retrax.systems.rods.nodes import Placement
 from retrax.systems.rods.options import (
     AlongRod,
     EndLoad,

@@ -18,14 +18,15 @@ from retrax.mechanics.split import Drift
 from retrax.mechanics.system import Coordinates, refuse_overrides
 from retrax.mechanisms.body import GROUND
 from retrax.mechanisms.joints import AbstractJoint
+from retrax.nodal.drag import Drag
+from retrax.nodal.nodes import Placement
+from retrax.nodal.supports import Base
 from retrax.numerics.checks import is_traced, require_instance, shown
 from retrax.numerics.evaluate import evaluated
-from retrax.systems.rods.acting import Drag, NodeLoads
+from retrax.systems.rods.acting import NodeLoads
 from retrax.systems.rods.along import Profile, stacked
-from retrax.systems.rods.base import Base
 from retrax.systems.rods.elastic import AbstractRod
 from retrax.systems.rods.joints import EndJoints, end_joints, worst
-from retrax.systems.rods.nodes import Placement
 from retrax.systems.rods.picture import around, drawn
 from retrax.systems.rods.rod import FIXED, Rod
 

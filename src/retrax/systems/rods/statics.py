@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput, NoEquilibrium
 from retrax.groups.arguments import element
 from retrax.mechanics.system import AbstractGroupSystem, Element
+from retrax.nodal.nodes import HostPlacement, Placement
 from retrax.numerics.checks import (
     require_double_precision,
     require_instance,
@@ -21,7 +22,6 @@ from retrax.numerics.evaluate import Evaluated, as_jax
 from retrax.numerics.frozen import numbers_of
 from retrax.numerics.meant import explain_keywords
 from retrax.systems.rods.mixed import Here, Mixed, linearised, stresses, units, unresisted
-from retrax.systems.rods.nodes import HostPlacement, Placement
 from retrax.systems.rods.rod import Rod
 
 _MOST = 100

@@ -22,7 +22,7 @@ The contact sticks as long as the force that lets nothing slip, $-S^{-1}\dot C_0
 cone; where that is too much, the surfaces part with the tangential force nearest to it.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -79,6 +79,7 @@ class Meeting(NamedTuple):
 class RodContact(AbstractContacts):
     """The one contact of two rods."""
 
+    own_step: ClassVar[str | None] = "RollingVerlet()"
     pair: "AbstractRollingPair"
     names: tuple[str, ...] = eqx.field(static=True)
 

@@ -9,11 +9,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from retrax.contact.node_contact import AbstractNodeContact, Closest
 from retrax.contact.rows import Places
-from retrax.errors import BadInput
-from retrax.groups.retractions import AbstractRetraction, Exp
-from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info, worse
-from retrax.integrators.contact.faults import fault_of_contact
-from retrax.integrators.contact.impacts import (
+from retrax.contact.steps.faults import fault_of_contact
+from retrax.contact.steps.impacts import (
     Bounced,
     Bracket,
     approach,
@@ -29,16 +26,20 @@ from retrax.integrators.contact.impacts import (
     turned,
     unbracketed,
 )
-from retrax.integrators.contact.last_touch import LastTouch
-from retrax.integrators.contact.neighbours import Neighbours
-from retrax.integrators.contact.node_contact import NodeContact
-from retrax.integrators.contact.node_record import NodeRecord
-from retrax.integrators.contact.records import ContactRecord, Given, recorded
+from retrax.contact.steps.last_touch import LastTouch
+from retrax.contact.steps.neighbours import Neighbours
+from retrax.contact.steps.node_rattle import NodeContact
+from retrax.contact.steps.node_record import NodeRecord
+from retrax.contact.steps.records import ContactRecord, Given, recorded
+from retrax.errors import BadInput
+from retrax.groups.retractions import AbstractRetraction, Exp
+from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info, worse
 from retrax.mechanics.contact import AbstractContacts, Frames, Gaps
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
+from retrax.nodal.nodes import AbstractNodes
 from retrax.numerics.complementarity import (
     Choice,
     Contact,
@@ -53,8 +54,6 @@ from retrax.numerics.contact_solution import solve_contact
 from retrax.numerics.contact_sweeps import Joints
 from retrax.numerics.coupled_blocks import carried_rows, impulse_of, speeds_along
 from retrax.numerics.jax_hints import keep_axis
-from retrax.systems.rods.nodes import AbstractNodes
-from retrax.systems.rods.pair import RodsInContact
 
 Scalar = Float[Array, ""]
 _EPS = float(jnp.finfo(jnp.float64).eps)
@@ -147,9 +146,10 @@ class NonsmoothRattle(AbstractIntegrator):
             raise BadInput(
                 f"NonsmoothRattle needs contacts, and the {system.name} has none; use LieVerlet()."
             )
-        if isinstance(system, RodsInContact):
+        if system.contact.own_step is not None:
             raise BadInput(
-                f"the {system.name} has a step of its own for its contact; use RollingVerlet()."
+                f"the {system.name} has a step of its own for its contact; use "
+                f"{system.contact.own_step}."
             )
         held = system.constraint
         if held is not None and not isinstance(held, AbstractHolonomic):

@@ -27,8 +27,8 @@ from retrax.contact.node_contact import AbstractSpots
 from retrax.contact.rows import Places, Rows, frames, speeds
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
+from retrax.nodal.nodes import AbstractNodes, Flight
 from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
-from retrax.systems.rods.nodes import AbstractNodes, Flight
 
 Scalar = Float[Array, ""]
 # Contacts that slip slower than this, relative to the speeds of the nodes, stick: rounding errors

@@ -12,19 +12,19 @@ from jaxtyping import Array, Bool, Float, PyTree
 from retrax.contact.capsules import Numbers, Points, dot
 from retrax.contact.node_contact import AbstractSpots
 from retrax.contact.rows import FAR, Places, Rows, frames, impulses, speeds
+from retrax.contact.steps.contact_law import Law, Response, Seen, blocks
+from retrax.contact.steps.gauss_seidel import Solved, solve
+from retrax.contact.steps.impacts import Bounced, approach, goes_on, narrowed, unbracketed
+from retrax.contact.steps.last_touch import LastTouch, fastest
+from retrax.contact.steps.neighbours import far_gone, spots_of
+from retrax.contact.steps.node_record import Ended
 from retrax.integrators.base import StepInfo, worse
-from retrax.integrators.contact.contact_law import Law, Response, Seen, blocks
-from retrax.integrators.contact.gauss_seidel import Solved, solve
-from retrax.integrators.contact.impacts import Bounced, approach, goes_on, narrowed, unbracketed
-from retrax.integrators.contact.last_touch import LastTouch, fastest
-from retrax.integrators.contact.neighbours import far_gone, spots_of
-from retrax.integrators.contact.node_record import Ended
 from retrax.integrators.kick_drift_kick import loaded
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
+from retrax.nodal.nodes import AbstractNodes, Flight, Placement
+from retrax.nodal.supports import mean_rates
 from retrax.numerics.newton import NewtonStatus
-from retrax.systems.rods.base import mean_rates
-from retrax.systems.rods.nodes import AbstractNodes, Flight, Placement
 
 Scalar = Float[Array, ""]
 _EPS = float(jnp.finfo(jnp.float64).eps)

@@ -8,8 +8,8 @@ from jaxtyping import Array, Float
 
 from retrax.groups.so3 import SO3
 from retrax.mechanics.functions import Function
+from retrax.nodal.flight import Rows
 from retrax.numerics.frozen import Frozen
-from retrax.systems.rods.flight import Rows
 
 Rotation = Float[Array, "3 3"]
 Vector = Float[Array, "3"]

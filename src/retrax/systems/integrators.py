@@ -1,18 +1,15 @@
 """The one list of integrators: all tables and commands read it."""
 
+from retrax.contact.steps.nonsmooth_rattle import NonsmoothRattle
 from retrax.groups.retractions import Cayley, Exp
 from retrax.integrators.adapted_lift import AdaptedLift
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.collocation import Collocation, PlainCollocation
 from retrax.integrators.composition import Composition
-from retrax.integrators.contact.nonsmooth_rattle import NonsmoothRattle
-from retrax.integrators.contact.rods import RollingDKD, RollingVerlet
-from retrax.integrators.contact.strings import ContactDKD, ContactMidpoint
 from retrax.integrators.cotangent_lift import CotangentLift
 from retrax.integrators.galerkin_variational import GalerkinVariational
 from retrax.integrators.hamel_midpoint import DiscreteGradient, HamelMidpoint
 from retrax.integrators.kahan import Kahan, RadialProjection
-from retrax.integrators.kahan_attitude import KahanAttitude
 from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert
 from retrax.integrators.lie_verlet import LieVerlet
 from retrax.integrators.magnus import Magnus
@@ -22,6 +19,9 @@ from retrax.integrators.rkmk import RKMK, RungeKutta
 from retrax.integrators.tangent_lift import TangentLift
 from retrax.integrators.taylor import Taylor
 from retrax.numerics.nodes import gauss
+from retrax.systems.kahan_attitude import KahanAttitude
+from retrax.systems.rods.rolling_verlet import RollingDKD, RollingVerlet
+from retrax.systems.strings.contact_dkd import ContactDKD, ContactMidpoint
 
 INTEGRATORS: dict[str, AbstractIntegrator] = {
     "lie-verlet": LieVerlet(),

@@ -8,19 +8,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from retrax.contact.steps.records import ContactRecord
 from retrax.errors import BadInput
 from retrax.groups.so3 import SO3, Rotation, Vector
 from retrax.integrators.base import AbstractIntegrator, Memory, Refusal, StepInfo, worse
-from retrax.integrators.contact.coulomb_rods import coulomb_step, recorded
-from retrax.integrators.contact.flights import Placements, Rows, Scalar, along, flight, forces
-from retrax.integrators.contact.records import ContactRecord
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import ArrayLike, is_traced
 from retrax.numerics.newton import NewtonStatus, Sizes, to_stagnation
 from retrax.numerics.small_matrices import solve
 from retrax.systems.rods.contact import Pair
+from retrax.systems.rods.coulomb_step import coulomb_step, recorded
 from retrax.systems.rods.pair import RodsInContact
+from retrax.systems.rods.pair_flight import Placements, Rows, Scalar, along, flight, forces
 from retrax.systems.rods.unilateral import meeting
 
 _EPS = float(jnp.finfo(jnp.float64).eps)

@@ -36,10 +36,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from retrax.contact.steps.records import ContactRecord
 from retrax.groups.so3 import Vector
 from retrax.integrators.base import StepInfo
-from retrax.integrators.contact.flights import Rows, Scalar, along, flight, forces
-from retrax.integrators.contact.records import ContactRecord
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
 from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
@@ -47,6 +46,7 @@ from retrax.numerics.friction import Across
 from retrax.numerics.newton import NewtonStatus, Sizes, to_stagnation
 from retrax.numerics.small_matrices import solve
 from retrax.systems.rods.pair import RodsInContact
+from retrax.systems.rods.pair_flight import Rows, Scalar, along, flight, forces
 from retrax.systems.rods.unilateral import Meeting, closed, friction_within, meeting
 
 _EPS = float(jnp.finfo(jnp.float64).eps)

@@ -22,7 +22,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from retrax.contact.capsules import Points
 from retrax.contact.rows import Places, Rows, listed
-from retrax.integrators.contact.contact_law import Block, Law, Response, Seen, answer, in_disk
+from retrax.contact.steps.contact_law import Block, Law, Response, Seen, answer, in_disk
 from retrax.numerics.small_matrices import cross, solve
 
 Scalar = Float[Array, ""]

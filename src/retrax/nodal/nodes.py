@@ -20,13 +20,13 @@ from retrax.mechanics.split import AbstractSplitSystem, Drift
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ArrayLike, Coordinates
+from retrax.nodal.drag import Drag
+from retrax.nodal.flight import Rows, spin, turned_back
+from retrax.nodal.supports import Base, Pose, put, rates
 from retrax.numerics.checks import finite64
 from retrax.numerics.evaluate import Evaluated, evaluated
 from retrax.numerics.known import require_each
 from retrax.numerics.newton import NewtonStatus
-from retrax.systems.rods.acting import Drag
-from retrax.systems.rods.base import Base, Pose, put, rates
-from retrax.systems.rods.flight import Rows, spin, turned_back
 
 Placement = tuple[Float[Array, "_nodes 3 3"], Float[Array, "_nodes 3"]]
 # How far from its base, in m or rad, a node may start.

@@ -10,15 +10,15 @@ from jaxtyping import Array, Float
 
 from retrax.contact.node_contact import Closest
 from retrax.contact.rows import Places
+from retrax.contact.steps.last_touch import LastTouch, cut, filled, relisted, untouched
+from retrax.contact.steps.neighbours import Neighbours, spots_of
+from retrax.contact.steps.node_record import NodeRecord, recorded
+from retrax.contact.steps.node_step import Faults, stepped
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, shorter_step
-from retrax.integrators.contact.last_touch import LastTouch, cut, filled, relisted, untouched
-from retrax.integrators.contact.neighbours import Neighbours, spots_of
-from retrax.integrators.contact.node_record import NodeRecord, recorded
-from retrax.integrators.contact.node_step import Faults, stepped
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.systems.rods.nodes import AbstractNodes
+from retrax.nodal.nodes import AbstractNodes
 
 Scalar = Float[Array, ""]
 # Where there are no more pairs than a share of the nodes, the step has room for these alone.

@@ -17,8 +17,8 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from retrax.contact.capsules import Numbers, Points
 from retrax.contact.rows import Rows
-from retrax.integrators.contact.contact_law import Block, Law, Response, Seen, blocks, left_over
-from retrax.integrators.contact.sweeps import swept
+from retrax.contact.steps.contact_law import Block, Law, Response, Seen, blocks, left_over
+from retrax.contact.steps.sweeps import swept
 from retrax.numerics.newton import NewtonStatus
 
 Scalar = Float[Array, ""]

@@ -8,10 +8,10 @@ from jaxtyping import Array, Float
 
 from retrax.contact.capsules import Points
 from retrax.contact.rows import Places
-from retrax.integrators.contact.neighbours import Neighbours, carried, far_gone, found, nobody
+from retrax.contact.steps.neighbours import Neighbours, carried, far_gone, found, nobody
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
-from retrax.systems.rods.nodes import AbstractNodes
+from retrax.nodal.nodes import AbstractNodes
 
 Scalar = Float[Array, ""]
 # Lists are made for this many times the way that the fastest node is about to go: it may be hit.

@@ -1,0 +1,1 @@
+"""Steps of bodies and nodes that touch: RATTLE with unilateral constraints and friction."""
