@@ -39,7 +39,7 @@ def test_every_reference_is_in_the_bibliography():
     assert not {(name, key) for name, key in cited if key not in known}
 
 
-@pytest.mark.parametrize("folder", ["groups", "integrators"])
+@pytest.mark.parametrize("folder", ["groups", "integrators", "contact", "mechanisms", "systems"])
 def test_concrete_groups_and_integrators_name_their_sources(folder):
     kinds = re.compile(
         "Abstract(LieGroup|Retraction|Integrator|Lifted|Rolling|StringsMethod|HamelMethod)$"

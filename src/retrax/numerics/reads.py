@@ -99,11 +99,11 @@ _MATHEMATICS = frozenset(
 )
 # Packages of retrax that do, and the modules of others that look at states.
 _MECHANICS = frozenset(
-    "contact groups integrators mechanics mechanisms numerics spaces systems testing".split()
+    "contact groups integrators mechanics mechanisms nodal numerics spaces systems testing".split()
 )
 _LOOKING = frozenset(
     ["retrax.run.events", "retrax.estimation.unknowns"]
-    + [f"retrax.trajectory.{name}" for name in ("contacts", "inputs", "observe", "retaken")]
+    + [f"retrax.trajectory.{name}" for name in ("inputs", "observe")]
 )
 # Attributes that lead from a function or a frame to everything around it, and some that do not.
 _HIDDEN = ("__", "f_", "gi_", "cr_", "ag_", "tb_", "co_", "format")

@@ -13,9 +13,9 @@ from retrax.mechanics.remembered import RememberedSystem
 from retrax.trajectory.observe import Observations, Values
 
 if TYPE_CHECKING:
-    from retrax.trajectory.contacts import ContactMotions, History
-    from retrax.trajectory.energy_book import EnergyBook
-    from retrax.trajectory.joints import JointMotions
+    from retrax.contact.runs.energy_book import EnergyBook
+    from retrax.contact.runs.motions import ContactMotions, History
+    from retrax.mechanisms.joint_motions import JointMotions
     from retrax.trajectory.trajectory import Trajectory
 
 
@@ -61,7 +61,7 @@ class AbstractReactions(abc.ABC):
     @cached_property
     def _history(self) -> "History":
         """What contacts did; computed once."""
-        from retrax.trajectory.contacts import history_of
+        from retrax.contact.runs.motions import history_of
 
         run = self._with_numbers("contacts")
         return run.as_it_was(lambda: history_of(run))
@@ -72,20 +72,20 @@ class AbstractReactions(abc.ABC):
 
         They are found by taking the steps again from the saved states.
         """
-        from retrax.trajectory.contacts import ContactMotions
+        from retrax.contact.runs.motions import ContactMotions
 
         return ContactMotions(self._with_numbers("contacts"), self._history)
 
     def energy_book(self) -> "EnergyBook":
         """Tell where the energy of a run with contact went: friction, impacts, forces, the rest."""
-        from retrax.trajectory.energy_book import book_of
+        from retrax.contact.runs.energy_book import book_of
 
         return book_of(self._with_numbers("energy_book()"), self._history)
 
     @property
     def joints(self) -> "JointMotions":
         """The joints and wheels of a mechanism along the run, by name: angles, rates, forces."""
-        from retrax.trajectory.joints import JointMotions
+        from retrax.mechanisms.joint_motions import JointMotions
 
         return JointMotions(self._with_numbers("joints"))
 
@@ -113,7 +113,7 @@ class AbstractReactions(abc.ABC):
         tension = self._tension
         if tension is None:
             return self.observations.reaction
-        from retrax.trajectory.contacts import reaction_of
+        from retrax.contact.runs.motions import reaction_of
 
         return reaction_of(self._with_numbers("reaction"), tension)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Array
 
+from retrax.errors import RetraxError
 from retrax.mechanics.state import State
 from retrax.numerics.checks import require_whole
 
@@ -25,6 +26,14 @@ class AbstractShown(abc.ABC):
     @abc.abstractmethod
     def _with_numbers(self, what: str) -> "Trajectory":
         """Return the run; reject `what` while JAX is tracing it."""
+
+    def _inline_image(self) -> str | None:
+        """Return the address of a small picture, where matplotlib is there."""
+        try:
+            from retrax.show.figures import inline_image
+        except RetraxError:
+            return None
+        return inline_image(self._with_numbers("plot()"))
 
     def plot(self, path: str | Path | None = None, draw: "Draw | None" = None) -> "Figure":
         """Draw the invariants and the motion as one matplotlib figure; write it to `path`.

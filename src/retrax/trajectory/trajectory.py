@@ -12,7 +12,7 @@ from jaxtyping import Array, Int, PyTree
 
 from retrax.engine.progress import Interval
 from retrax.engine.step_program import step_identity
-from retrax.errors import BadInput, RetraxError, warn
+from retrax.errors import BadInput, warn
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.driven import Driven
 from retrax.mechanics.remembered import RememberedSystem
@@ -430,11 +430,7 @@ class Trajectory(AbstractShown, AbstractReactions):
         """Show the summary in a notebook, with a small picture where matplotlib is there."""
         if self.traced:
             return escape(repr(self))
-        try:
-            from retrax.show.figures import inline_image
-        except RetraxError:
-            return html(self)
-        return html(self, inline_image(self))
+        return html(self, self._inline_image())
 
     def _with_numbers(self, what: str) -> "Trajectory":
         self._require_numbers(what)

@@ -9,6 +9,10 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from retrax.contact.node_contact import AbstractNodeContact
+from retrax.contact.runs.events import Listening
+from retrax.contact.runs.node_columns import RodColumns, Things
+from retrax.contact.runs.node_events import RodListening
+from retrax.contact.runs.replay import Powers, ReplayedSteps, joined_powers, replay
 from retrax.errors import BadInput
 from retrax.mechanics.contact import AbstractContacts
 from retrax.mechanics.remembered import RememberedSystem
@@ -16,12 +20,9 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
 from retrax.numerics.evaluate import Evaluated, evaluate
-from retrax.trajectory.contact_events import ContactEvent, Listening
+from retrax.trajectory.contact_events import ContactEvent
 from retrax.trajectory.observe import Values, in_blocks, picked
 from retrax.trajectory.reactions import has_contact
-from retrax.trajectory.retaken import Powers, Retaken, joined_powers, retaken
-from retrax.trajectory.rod_contacts import RodColumns, Things
-from retrax.trajectory.rod_events import RodListening
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -169,7 +170,7 @@ def history_of(run: "Trajectory") -> History:
 def _of_rods(run: "Trajectory", contact: AbstractNodeContact) -> History:
     count, things = len(run.t), Things(contact)
     columns, listening, powers = RodColumns(things, count), RodListening(things), []
-    for steps in retaken(run):
+    for steps in replay(run):
         powers.append(steps.powers)
         columns.add(steps)
         listening.hear(steps)
@@ -196,7 +197,7 @@ def _of_bodies(run: "Trajectory", contact: AbstractContacts) -> History:
     joints = {name: np.zeros(max(count - 1, 0)) for name in ("joint_work", "joint_doubt")}
     tension, powers = None, []
     at["gap"][0], at["mode"][0], at["slip"][0] = start.gap, start.mode, start.slip
-    for steps in retaken(run):
+    for steps in replay(run):
         powers.append(steps.powers)
         listening.hear(steps)
         found = _columns(steps)
@@ -231,7 +232,7 @@ def _reacting(seen: tuple, system: AbstractGroupSystem) -> Array:
     return jax.vmap(lambda g, t, lam: lam @ system.constraint.rows(g, t))(*seen)
 
 
-def _columns(steps: Retaken) -> dict[str, np.ndarray]:
+def _columns(steps: ReplayedSteps) -> dict[str, np.ndarray]:
     """Return what steps tell of each contact."""
     record = steps.record
     return {

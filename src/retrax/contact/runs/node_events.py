@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from retrax.contact.runs.node_columns import Things
+from retrax.contact.runs.replay import ReplayedSteps
 from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
 from retrax.trajectory.contact_events import ContactEvent
-from retrax.trajectory.retaken import Retaken
-from retrax.trajectory.rod_contacts import Things
 
 # Numbers of different things are this far apart: further than spots of one contact.
 _APART = 20
@@ -49,7 +49,7 @@ class RodListening:
         self._things = things
         self._last: _Spots | None = None
 
-    def hear(self, steps: Retaken) -> None:
+    def hear(self, steps: ReplayedSteps) -> None:
         """Find the events of more steps."""
         record = steps.record
         pushes = record.mode != OPEN

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from retrax.trajectory.contacts import History
+from retrax.contact.runs.motions import History
+from retrax.contact.runs.node_columns import ALL
 from retrax.trajectory.energy_balance import EnergyBalance, balance_of_forces, energy_balance
 from retrax.trajectory.observe import Series
-from retrax.trajectory.rod_contacts import ALL
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from retrax.contact.node_contact import AbstractNodeContact
+from retrax.contact.runs.replay import ReplayedSteps
 from retrax.contact.shapes import told_apart
 from retrax.numerics.complementarity import OPEN
-from retrax.trajectory.retaken import Retaken
 
 # What all contacts of rods together are called.
 ALL = "all"
@@ -73,7 +73,7 @@ class RodColumns:
         sums = {name: np.zeros(max(self._count - 1, 0)) for name in _SUMS}
         return sums | {"mode": np.zeros(self._count, int), "slip": np.zeros(self._count)}
 
-    def add(self, steps: Retaken) -> None:
+    def add(self, steps: ReplayedSteps) -> None:
         """Collect what more steps tell."""
         record, places = steps.record, steps.interval + 1
         row, spot = np.nonzero(record.mode != OPEN)

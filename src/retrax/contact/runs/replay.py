@@ -46,7 +46,7 @@ class Powers(NamedTuple):
     saved: np.ndarray
 
 
-class Retaken(NamedTuple):
+class ReplayedSteps(NamedTuple):
     """Steps of a run, one after the other, and what contacts did in them.
 
     **Attributes:** `interval`: which saved states each step lies between; `t`: the time at its end;
@@ -73,7 +73,7 @@ class _Block(NamedTuple):
     interval: np.ndarray
 
 
-def retaken(run: "Trajectory") -> Iterator[Retaken]:
+def replay(run: "Trajectory") -> Iterator[ReplayedSteps]:
     """Take all steps of a run again, and tell in blocks what contacts did.
 
     A warning says where they come to other states than those that were saved.
@@ -105,7 +105,7 @@ def retaken(run: "Trajectory") -> Iterator[Retaken]:
         record = jax.tree.map(partial(_some, count=len(block.h)), looked(_look, seen))
         idle = isinstance(integrator, Driven)  # inputs are no functions of the state
         powers = _powers(looked, (before, after), t, saved, count == 0, idle)
-        yield Retaken(block.interval.copy(), t, saved, record, powers, near)
+        yield ReplayedSteps(block.interval.copy(), t, saved, record, powers, near)
 
 
 def joined_powers(parts: list[Powers]) -> Powers:
