@@ -128,6 +128,7 @@ from retrax.planning.ends import Reach as Reach
 from retrax.planning.feedback import lqr as lqr
 from retrax.planning.optimise import optimise as optimise
 from retrax.planning.plan import Plan as Plan
+from retrax.planning.plan_file import load_plan as load_plan
 from retrax.planning.problem import ControlProblem as ControlProblem
 from retrax.run.ensemble import ensemble as ensemble
 from retrax.run.prepare import PreparedRun as PreparedRun
@@ -146,7 +147,6 @@ from retrax.spaces.stiefel import Stiefel as Stiefel
 from retrax.spaces.torus import Torus as Torus
 from retrax.store.factory import factory as factory
 from retrax.store.netcdf import load as load
-from retrax.store.plan_file import load_plan as load_plan
 from retrax.sweep.sweep import sweep as sweep
 from retrax.systems.integrators import INTEGRATORS as INTEGRATORS
 from retrax.systems.kahan_attitude import KahanAttitude as KahanAttitude

@@ -142,7 +142,7 @@ def test_runs_and_plans_are_told_apart(plan, tmp_path):
 def test_a_damaged_plan_is_refused_in_a_sentence(plan, tmp_path):
     import xarray as xr
 
-    from retrax.store.plan_file import plan_dataset
+    from retrax.planning.plan_file import plan_dataset
 
     whole = plan_dataset(plan)
     bent = {
@@ -196,7 +196,7 @@ def test_reading_a_plan_runs_nothing_of_the_file(plan, tmp_path):
     """A file that names a function outside retrax is refused, not obeyed."""
     import json as text
 
-    from retrax.store.plan_file import PROBLEM, plan_dataset
+    from retrax.planning.plan_file import PROBLEM, plan_dataset
 
     ds = plan_dataset(plan)
     data = text.loads(ds[PROBLEM].values.tobytes())

@@ -10,7 +10,6 @@ from retrax.cli.options import AsJson
 from retrax.cli.tables import print_lines
 from retrax.files import require_place
 from retrax.store.netcdf import load
-from retrax.store.plan_file import holds_plan, load_plan
 
 
 def report(
@@ -39,6 +38,7 @@ def report(
 
     Example: retrax report top.nc -o top.html
     """
+    from retrax.planning.plan_file import holds_plan
     from retrax.show.figures import write_figures
     from retrax.show.page import write_page
 
@@ -63,6 +63,8 @@ def report(
 
 
 def _report_plan(path: Path, page: Path, as_json: bool) -> None:
+    from retrax.planning.plan_file import load_plan
+
     plan = load_plan(path)
     page = plan.report(page)
     if as_json:

@@ -263,7 +263,7 @@ class Plan:
 
     def save(self, path: str | Path) -> Path:
         """Write the plan to a NetCDF file, which `retrax.load_plan` reads."""
-        from retrax.store.plan_file import save_plan
+        from retrax.planning.plan_file import save_plan
 
         self._require_plan("be saved")
         return save_plan(self, as_path(path))

@@ -10,20 +10,26 @@ import numpy as np
 from retrax.errors import BadInput
 from retrax.files import as_path, require_place
 from retrax.numerics.checks import reason, require_instance
-from retrax.store.checksum import CHECKSUM, checksum_of, require_whole, variables_of
-from retrax.store.netcdf import PLAN, opened, write_netcdf
-from retrax.store.objects import Data, Modules, Trust, Unstorable, decode, encode, trusted
-from retrax.store.plan_checks import (
+from retrax.planning.costs import MinimumEffort, MinimumTime
+from retrax.planning.duration import Free
+from retrax.planning.ends import Reach
+from retrax.planning.plan import Plan
+from retrax.planning.plan_checks import (
     require_possible,
     require_same_bounds,
     require_same_problem,
 )
+from retrax.planning.problem import ControlProblem
+from retrax.planning.search import Errors
+from retrax.planning.solve import Found
+from retrax.planning.verification import require_solution
+from retrax.store.checksum import CHECKSUM, checksum_of, require_whole, variables_of
+from retrax.store.netcdf import PLAN, opened, write_netcdf
+from retrax.store.objects import Data, Modules, Trust, Unstorable, decode, encode, trusted
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from retrax.planning.plan import Plan
-    from retrax.planning.problem import ControlProblem
 
 # The problem as JSON in bytes: an attribute of NetCDF holds 64 kB at the most.
 PROBLEM = "problem"
@@ -32,7 +38,7 @@ _NUMBERS = ("h", "cost", "seconds", "iterations", "largest_defect")
 _RESIDUALS = ("defects", "end", "path", "stationarity", "complementarity")
 
 
-def save_plan(plan: "Plan", path: str | Path) -> Path:
+def save_plan(plan: Plan, path: str | Path) -> Path:
     """Write a plan to a NetCDF file, whole; `load_plan` and `xarray.open_dataset` read it."""
     path = as_path(path)
     require_place(path)
@@ -47,7 +53,7 @@ def _describes(attribute: str) -> bool:
     return attribute in own or attribute.startswith("residual_")
 
 
-def plan_dataset(plan: "Plan") -> "xr.Dataset":
+def plan_dataset(plan: Plan) -> "xr.Dataset":
     """The numbers of a plan by their names."""
     import xarray as xr
 
@@ -94,8 +100,8 @@ def plan_dataset(plan: "Plan") -> "xr.Dataset":
 
 
 def load_plan(
-    path: str | Path, *, problem: "ControlProblem | None" = None, trust: Modules | None = None
-) -> "Plan":
+    path: str | Path, *, problem: ControlProblem | None = None, trust: Modules | None = None
+) -> Plan:
     """Read a plan from the file that `Plan.save` wrote.
 
     It is whole: its problem, its plant and its costs come with it, so that it can be flown, drawn,
@@ -119,9 +125,6 @@ def load_plan(
     ds = opened(place)
     if ds.attrs.get("kind") != PLAN:
         raise BadInput(f"path = {str(place)!r} holds no plan; rx.load reads runs.")
-    from retrax.planning.problem import ControlProblem
-    from retrax.planning.verification import require_solution
-
     if problem is not None:
         require_instance("problem", problem, ControlProblem, "a ControlProblem")
     try:
@@ -154,10 +157,8 @@ def holds_plan(path: str | Path) -> bool:
 # The problem as data
 
 
-def _encoded(problem: "ControlProblem") -> dict[str, Data]:
+def _encoded(problem: ControlProblem) -> dict[str, Data]:
     """Encode a problem; what a file cannot hold is `None`, and `lacking` says why."""
-    from retrax.planning.duration import Free
-
     parts: dict[str, Any] = {
         "plant": problem.plant,
         "integrator": problem.integrator,
@@ -184,8 +185,6 @@ def _encoded(problem: "ControlProblem") -> dict[str, Data]:
 
 
 def _cost(cost: Any) -> Any:
-    from retrax.planning.costs import MinimumEffort, MinimumTime
-
     if isinstance(cost, MinimumTime):
         return {"minimum": "time"}
     if isinstance(cost, MinimumEffort):
@@ -194,8 +193,6 @@ def _cost(cost: Any) -> Any:
 
 
 def _end(end: Any) -> Any:
-    from retrax.planning.ends import Reach
-
     if not isinstance(end, Reach):
         return end
     numbers = {"velocity": end.velocity, "axis": end.axis, "along": end.along}
@@ -210,13 +207,8 @@ def _data(ds: "xr.Dataset") -> dict[str, Data]:
     return json.loads(np.asarray(ds[PROBLEM].values, np.uint8).tobytes())
 
 
-def _problem(ds: "xr.Dataset", trust: Trust) -> "ControlProblem":
+def _problem(ds: "xr.Dataset", trust: Trust) -> ControlProblem:
     """Make the problem of a file again."""
-    from retrax.planning.costs import MinimumEffort, MinimumTime
-    from retrax.planning.duration import Free
-    from retrax.planning.ends import Reach
-    from retrax.planning.problem import ControlProblem
-
     data = _data(ds)
     if data["lacking"]:
         why = "; ".join(data["lacking"].values())
@@ -251,11 +243,7 @@ def _problem(ds: "xr.Dataset", trust: Trust) -> "ControlProblem":
 # The plan from its numbers
 
 
-def _plan(ds: "xr.Dataset", problem: "ControlProblem") -> "Plan":
-    from retrax.planning.plan import Plan
-    from retrax.planning.search import Errors
-    from retrax.planning.solve import Found
-
+def _plan(ds: "xr.Dataset", problem: ControlProblem) -> Plan:
     s, N = problem.model.sizes, problem.steps
     leaves = jax.tree.leaves(problem.system.group.layout())
     g = [_array(ds, f"g{k}", (N + 1, *leaf.shape)) for k, leaf in enumerate(leaves)]
