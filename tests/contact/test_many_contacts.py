@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import retrax as rx
+from retrax.contact.solver import coupled_blocks
+from retrax.contact.solver.coupled_blocks import spread
 from retrax.engine.step_program import signature, step_program
-from retrax.numerics import coupled_blocks
-from retrax.numerics.coupled_blocks import spread
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.reuse import forget
 

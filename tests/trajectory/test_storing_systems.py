@@ -15,10 +15,12 @@ from retrax.mechanics.remembered import RememberedSystem
 from retrax.show.page import page_data
 from retrax.show.scene import plain
 from retrax.store.objects import (
+    _MOVED,
     FOLDERS,
     Factory,
     NeedsImport,
     Unstorable,
+    _in_retrax,
     decode,
     defined,
     encode,
@@ -106,6 +108,17 @@ def test_classes_are_named_by_folder_wherever_their_module_lies():
     assert decode({"class": "groups:SO3", "fields": {}}, None) == rx.SO3()
     with pytest.raises(rx.BadInput, match="not one of retrax's values"):
         decode({"class": "retrax.groups.so3:SO3", "fields": {}}, None)
+
+
+@pytest.mark.parametrize("reference", _MOVED)
+def test_files_name_classes_by_the_folder_they_once_were_in(reference):
+    name = reference.split(":")[1]
+    now = f"{_MOVED[reference]}:{name}"
+    assert _in_retrax(reference) is _in_retrax(now)
+    if reference.startswith("integrators:"):
+        written = encode(getattr(rx, name)(), "integrator")
+        assert written["class"] == now
+        assert decode(written | {"class": reference}, None) == getattr(rx, name)()
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -16,12 +16,12 @@ from retrax.contact.meetings import follows, meeting, names_of
 from retrax.contact.nearest import Points, across, length_and_way
 from retrax.contact.pictures import picture
 from retrax.contact.shapes import AbstractSurface, content_of, told_apart
+from retrax.contact.solver.coupled_blocks import Couples, in_parts
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Seen, Touch
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, float64, is_traced, require_finite, shown
-from retrax.numerics.coupled_blocks import Couples, in_parts
 from retrax.numerics.evaluate import evaluated
 from retrax.numerics.known import require_each
 from retrax.numerics.small_matrices import cross

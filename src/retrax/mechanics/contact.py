@@ -5,7 +5,7 @@ $$ \gamma_i(g) \ge 0, \qquad N_i = d\gamma_i, \qquad
 """
 
 import abc
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -16,7 +16,6 @@ from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.shape import Shape, Triple
 from retrax.numerics.checks import shown
-from retrax.numerics.coupled_blocks import Couples
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
@@ -113,8 +112,11 @@ class AbstractContacts(AbstractTouching):
         """
 
     @property
-    def couples(self) -> Couples | None:
-        """Which entries of a velocity each candidate reaches, where there are many of both."""
+    def couples(self) -> Any:
+        """Which entries of a velocity each candidate reaches, where there are many of both.
+
+        `Couples` of `retrax.contact.solver.coupled_blocks`, or `None`.
+        """
         return None
 
     def reach(self, g: Element, along: Frames | None = None, held: bool = False) -> Touch:

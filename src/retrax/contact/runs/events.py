@@ -10,8 +10,8 @@ without a collision.
 import numpy as np
 
 from retrax.contact.runs.replay import ReplayedSteps
+from retrax.contact.solver.complementarity import OPEN, SLIPS, STICKS
 from retrax.mechanics.contact import AbstractContacts
-from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
 from retrax.trajectory.contact_events import KINDS, ContactEvent
 
 

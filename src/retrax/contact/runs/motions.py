@@ -13,12 +13,12 @@ from retrax.contact.runs.events import Listening
 from retrax.contact.runs.node_columns import RodColumns, Things
 from retrax.contact.runs.node_events import RodListening
 from retrax.contact.runs.replay import Powers, ReplayedSteps, joined_powers, replay
+from retrax.contact.solver.complementarity import OPEN, SLIPS, STICKS
 from retrax.errors import BadInput
 from retrax.mechanics.contact import AbstractContacts
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
 from retrax.numerics.evaluate import Evaluated, evaluate
 from retrax.trajectory.contact_events import ContactEvent
 from retrax.trajectory.observe import Values, in_blocks, picked

@@ -11,7 +11,7 @@ import numpy as np
 from retrax.contact.node_contact import AbstractNodeContact
 from retrax.contact.runs.replay import ReplayedSteps
 from retrax.contact.shapes import told_apart
-from retrax.numerics.complementarity import OPEN
+from retrax.contact.solver.complementarity import OPEN
 
 # What all contacts of rods together are called.
 ALL = "all"

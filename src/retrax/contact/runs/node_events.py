@@ -17,7 +17,7 @@ import numpy as np
 
 from retrax.contact.runs.node_columns import Things
 from retrax.contact.runs.replay import ReplayedSteps
-from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
+from retrax.contact.solver.complementarity import OPEN, SLIPS, STICKS
 from retrax.trajectory.contact_events import ContactEvent
 
 # Numbers of different things are this far apart: further than spots of one contact.

@@ -7,14 +7,14 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from retrax.contact.solver.body_sweeps import Joints, Laws, swept_over
+from retrax.contact.solver.complementarity import Impulses, Verdict
+from retrax.contact.solver.coupled_blocks import Couples, speeds_along
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.groups.retractions import AbstractRetraction
 from retrax.mechanics.contact import AbstractContacts, Frames, Gaps
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.complementarity import Impulses, Verdict
-from retrax.numerics.contact_sweeps import Joints, Laws, swept_over
-from retrax.numerics.coupled_blocks import Couples, speeds_along
 from retrax.numerics.small_matrices import cross, partly_ordered_solve
 
 Scalar = Float[Array, ""]

@@ -25,10 +25,10 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from retrax.contact.capsules import Numbers, Points, crossed, dot
 from retrax.contact.node_contact import AbstractSpots
 from retrax.contact.rows import Places, Rows, frames, speeds
+from retrax.contact.solver.complementarity import OPEN, SLIPS, STICKS
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.nodal.nodes import AbstractNodes, Flight
-from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
 
 Scalar = Float[Array, ""]
 # Contacts that slip slower than this, relative to the speeds of the nodes, stick: rounding errors

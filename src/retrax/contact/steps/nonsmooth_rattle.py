@@ -9,6 +9,19 @@ from jaxtyping import Array, Bool, Float, Int
 
 from retrax.contact.node_contact import AbstractNodeContact, Closest
 from retrax.contact.rows import Places
+from retrax.contact.solver.body_sweeps import Joints
+from retrax.contact.solver.complementarity import (
+    Choice,
+    Contact,
+    Found,
+    Impulses,
+    Law,
+    Verdict,
+    pushes,
+    weights,
+)
+from retrax.contact.solver.coupled_blocks import carried_rows, impulse_of, speeds_along
+from retrax.contact.solver.solution import solve_contact
 from retrax.contact.steps.faults import fault_of_contact
 from retrax.contact.steps.impacts import (
     Bounced,
@@ -40,19 +53,6 @@ from retrax.mechanics.reactions import answers
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.nodal.nodes import AbstractNodes
-from retrax.numerics.complementarity import (
-    Choice,
-    Contact,
-    Found,
-    Impulses,
-    Law,
-    Verdict,
-    pushes,
-    weights,
-)
-from retrax.numerics.contact_solution import solve_contact
-from retrax.numerics.contact_sweeps import Joints
-from retrax.numerics.coupled_blocks import carried_rows, impulse_of, speeds_along
 from retrax.numerics.jax_hints import keep_axis
 
 Scalar = Float[Array, ""]

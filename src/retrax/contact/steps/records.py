@@ -28,11 +28,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from retrax.contact.solver.complementarity import OPEN, SLIPS, STICKS
 from retrax.mechanics.contact import Gaps, Touch
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
 
 # A gap below this, relative to the coordinates of the place, is closed, and a slip below this,
 # relative to the speeds of the contact, is none: rounding errors are a millionth of that.

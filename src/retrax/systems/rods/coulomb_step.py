@@ -20,7 +20,7 @@ the step is its own adjoint, and of order 2 while the rods slip.
 
 (1) is solved by iteration: a change of $P$ changes opening and slip by $SP$ up to $O(h)$, and since
 a push changes no slip, the law with $S$ is solved for $p$ first, then for $q$
-(`numerics/friction.py`). (2) is linear, and solved at once.
+(`contact/solver/friction.py`). (2) is linear, and solved at once.
 
 The impulses work on the velocities before and after them,
 
@@ -36,13 +36,13 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from retrax.contact.solver.complementarity import OPEN, SLIPS, STICKS
+from retrax.contact.solver.friction import Across
 from retrax.contact.steps.records import ContactRecord
 from retrax.groups.so3 import Vector
 from retrax.integrators.base import StepInfo
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
-from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
-from retrax.numerics.friction import Across
 from retrax.numerics.newton import NewtonStatus, Sizes, to_stagnation
 from retrax.numerics.small_matrices import solve
 from retrax.systems.rods.pair import RodsInContact

@@ -28,9 +28,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from retrax.contact.solver.friction import Across, rubbing
 from retrax.mechanics.contact import AbstractContacts, Gaps, Touch
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
-from retrax.numerics.friction import Across, rubbing
 from retrax.numerics.small_matrices import cross, solve
 
 if TYPE_CHECKING:

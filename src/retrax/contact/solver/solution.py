@@ -29,8 +29,16 @@ import jax.numpy as jnp
 from jax.scipy.linalg import lu_factor, lu_solve
 from jaxtyping import Array, Bool, Float
 
-from retrax.numerics.complementarity import Choice, Choices, Contact, Found, Law, Scalar, tried
-from retrax.numerics.coupled_blocks import Couples, spread
+from retrax.contact.solver.complementarity import (
+    Choice,
+    Choices,
+    Contact,
+    Found,
+    Law,
+    Scalar,
+    tried,
+)
+from retrax.contact.solver.coupled_blocks import Couples, spread
 from retrax.numerics.newton import NewtonStatus
 from retrax.numerics.small_matrices import partly_ordered_solve
 

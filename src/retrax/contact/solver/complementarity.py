@@ -50,9 +50,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from retrax.numerics.contact_answers import At, answered
-from retrax.numerics.contact_sweeps import Joints, Laws, projected, swept_over
-from retrax.numerics.coupled_blocks import Couples, impulse_of, pushed_by
+from retrax.contact.solver.answers import At, answered
+from retrax.contact.solver.body_sweeps import Joints, Laws, projected, swept_over
+from retrax.contact.solver.coupled_blocks import Couples, impulse_of, pushed_by
 from retrax.numerics.newton import SMALLEST, NewtonStatus
 
 Scalar = Float[Array, ""]

@@ -6,7 +6,14 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from retrax.numerics.coupled_blocks import Couples, Index, counted, in_parts, taken, velocity_of
+from retrax.contact.solver.coupled_blocks import (
+    Couples,
+    Index,
+    counted,
+    in_parts,
+    taken,
+    velocity_of,
+)
 
 # Along the normal of each contact, and its tangents where there is friction.
 Impulses = Float[Array, "m _"]

@@ -12,7 +12,12 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from retrax.numerics.coupled_blocks import Couples, impulse_of, solved_with_contacts, speeds_along
+from retrax.contact.solver.coupled_blocks import (
+    Couples,
+    impulse_of,
+    solved_with_contacts,
+    speeds_along,
+)
 from retrax.numerics.small_matrices import partly_ordered_solve
 
 Scalar = Float[Array, ""]

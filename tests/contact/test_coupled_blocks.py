@@ -5,11 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from retrax.engine.passes.fusion import fuse
-from retrax.engine.passes.live import live
-from retrax.engine.passes.sinking import sink
-from retrax.engine.trace.scalarise import scalarise
-from retrax.numerics.coupled_blocks import (
+from retrax.contact.solver.coupled_blocks import (
     Couples,
     carried_rows,
     impulse_of,
@@ -18,6 +14,10 @@ from retrax.numerics.coupled_blocks import (
     speeds_along,
     spread,
 )
+from retrax.engine.passes.fusion import fuse
+from retrax.engine.passes.live import live
+from retrax.engine.passes.sinking import sink
+from retrax.engine.trace.scalarise import scalarise
 from retrax.numerics.jax_hints import keep_axis
 
 CASES = {

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from retrax.numerics.friction import rubbing
+from retrax.contact.solver.friction import rubbing
 
 
 @pytest.mark.parametrize("ratio", [1.0, 3.0, 100.0])

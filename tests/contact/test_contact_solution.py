@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from retrax.numerics.complementarity import Contact, Found, Law, weights
-from retrax.numerics.contact_solution import solve_contact
+from retrax.contact.solver.complementarity import Contact, Found, Law, weights
+from retrax.contact.solver.solution import solve_contact
 
 N, JOINED = 5, 1
 RNG = np.random.default_rng(2)

@@ -1,0 +1,1 @@
+"""The Coulomb problem of bodies that touch: impulses, stick and slip, solved by Newton."""
