@@ -180,3 +180,15 @@ def test_two_wheels_on_one_axle_are_told_apart():
     state = system.assemble(joint_rates={"hub 0": 3.0}, project=True)
     with pytest.raises(rx.BadInput, match=r"'tyre 1' may not slip"):
         rx.simulate(system, rx.LieVerlet(), state, h=0.001, steps=5)
+
+
+def test_a_system_offers_the_step_that_lie_verlet_takes_of_it():
+    system, _ = start(arm())
+    assert system.verlet_step() is Jointed
+    assert rx.systems.HeavyTop([1.0, 1.0, 0.5], mass=1.0, arm=[0, 0, 1]).verlet_step() is None
+
+
+def test_who_drives_a_mechanism_without_inputs_is_told_how_it_gets_some():
+    system, state = start(arm())
+    with pytest.raises(rx.BadInput, match=r"run mechanism\.plant\(\), after .*; or rx\.Actuated"):
+        rx.simulate(system, "lie-verlet", state, h=H, steps=1, control=rx.Feedback(lambda s: s.t))

@@ -251,3 +251,9 @@ def test_which_starts_and_steps_are_refused():
             rx.simulate(pair, method, start, h=0.01, steps=2)
     with pytest.raises(rx.BadInput, match="use RollingVerlet"):
         rx.simulate(pair, rx.NonsmoothRattle(), start, h=0.01, steps=2)
+
+
+def test_a_run_of_rods_that_may_part_is_sent_to_their_own_step():
+    pair, state = rx.systems.crossed_rods(unilateral=True)
+    with pytest.raises(rx.BadInput, match=r"a step of its own for its contact; use RollingVerlet"):
+        rx.simulate(pair, "nonsmooth-rattle", state, h=1e-3, steps=1)
