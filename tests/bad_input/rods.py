@@ -61,7 +61,7 @@ simple(KIND, "systems.Tube", outer=0.02, inner=0.01)
 def _pair():
     return {
         "first": rod(), "second": rod(), "radius": 0.05, "width": 1 / 3, "friction": 0.5,
-        "unilateral": True, "restitution": 0.5, "variant": "rolling",
+        "unilateral": True, "restitution": 0.5,
     }  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def _crossed():
     return {
         "elements": 20, "pressed": 0.1, "kick": 1.0, "angle": 70.0, "meet": (0.9, 1.15),
         "width": 0.1, "ends": ("clamped", "clamped"), "friction": None,
-        "unilateral": True, "restitution": 0.0, "variant": "rolling",
+        "unilateral": True, "restitution": 0.0,
     }  # fmt: skip
 
 

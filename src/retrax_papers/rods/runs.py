@@ -25,6 +25,7 @@ from retrax.run.simulate import simulate
 from retrax.systems.rods.crossing import crossed_rods, kicked
 from retrax.systems.rods.dispersion import dispersion, printed_dispersion
 from retrax.systems.rods.pair import RodsInContact
+from retrax.systems.rods.pressing import press
 from retrax.systems.rods.rolling_verlet import RollingDKD, RollingVerlet
 from retrax.systems.strings.characteristics import characteristic_path
 from retrax.systems.strings.closed_form import exact_path
@@ -32,6 +33,7 @@ from retrax.systems.strings.contact_dkd import ContactDKD
 from retrax.systems.strings.strings_in_contact import StringsInContact
 from retrax.trajectory.trajectory import Trajectory
 from retrax_papers.report import Kept, kept
+from retrax_papers.rods.printed import PrintedSlip, PrintedTangency, as_printed
 
 H, TIME = 0.02, 40.0
 # More friction than any contact here needs: given, so that all runs share one program.
@@ -65,14 +67,17 @@ def crossed(time: float, methods: Sequence[AbstractIntegrator]) -> Crossed:
         for method in methods
     }
     gaps = {name: _worst_gap(pair, run) for name, run in runs.items()}
-    for variant in ("printed 8", "printed 10"):
-        other, begin = kicked(pair, start.g, variant=variant)
-        on = "xla" if variant == "printed 10" else "auto"  # no scalar program has its transpose
+    for label, kind in (("printed 8", PrintedTangency), ("printed 10", PrintedSlip)):
+        printed = as_printed(kind, pair)
+        # (8) has other points of contact.
+        g = press(printed, start.g) if kind is PrintedTangency else start.g
+        other, begin = kicked(printed, g)
+        on = "xla" if kind is PrintedSlip else "auto"  # no scalar program has its transpose
         run = simulate(
             other, RollingDKD(), begin, h=H, steps=round(10 / H), save_every=10, backend=on,
             progress=False,
         )  # fmt: skip
-        gaps[variant] = _worst_gap(pair, run)
+        gaps[label] = _worst_gap(pair, run)
     energy = jax.jit(jax.vmap(pair.energy))
     energies = {name: _spread(np.asarray(energy(run.states))) for name, run in runs.items()}
     events = {

@@ -11,6 +11,7 @@ import retrax as rx
 from retrax.mechanics.state import State
 from retrax.systems.rods.crossing import _kicks
 from retrax.systems.rods.crossing import kicked as again
+from retrax_papers.rods.printed import PrintedSlip, as_printed
 
 S = rx.systems
 SAVED = 20  # states of a run whose invariants are looked at: as many in all of them
@@ -224,6 +225,6 @@ def test_what_is_no_contact_is_refused():
         rx.simulate(rod, rx.RollingVerlet(), start, h=0.01, steps=1)
     with pytest.raises(rx.BadInput, match="LieVerlet knows no constraints"):
         rx.simulate(pair, rx.LieVerlet(), rest, h=0.01, steps=1)
-    with pytest.raises(rx.BadInput, match="variant = 'printed 10'"):
-        printed, start = kicked(variant="printed 10")
+    with pytest.raises(rx.BadInput, match="which the equations of PrintedSlip do not"):
+        printed, start = again(as_printed(PrintedSlip, pair), rest.g)
         rx.simulate(printed, rx.RollingVerlet(), start, h=0.01, steps=1)

@@ -12,6 +12,7 @@ from retrax.systems.rods import unilateral
 from retrax.systems.rods.crossing import _kicks
 from retrax.systems.rods.crossing import kicked as again
 from retrax.systems.rods.section import section
+from retrax_papers.rods.printed import PrintedTangency, as_printed
 
 S = rx.systems
 VERLET = rx.RollingVerlet()
@@ -227,8 +228,8 @@ def test_what_needs_a_contact_that_may_open():
         kicked(restitution=1.5)
     with pytest.raises(rx.BadInput, match=r"friction = -0\.1 must be at least 0"):
         kicked(friction=-0.1)
-    with pytest.raises(rx.BadInput, match="unilateral = True needs variant = 'rolling'"):
-        kicked(variant="printed 8")
+    with pytest.raises(rx.BadInput, match="unilateral = True needs equations that keep the gap"):
+        again(as_printed(PrintedTangency, pair), rest.g, unilateral=True)
     with pytest.raises(rx.BadInput, match="has no record"):
         VERLET.contact_record(pair, rest, 0.01)
 

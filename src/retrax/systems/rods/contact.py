@@ -14,14 +14,8 @@ $$
 and likewise for rod 2. (2) makes $d$ perpendicular to both centrelines; (3) is the velocity with
 which the surfaces slip at the contact, half-way between the centrelines. The points of contact are
 closest to each other while $H$ is positive definite; for two straight rods at an angle $\theta$
-its eigenvalues are proportional to $1 \pm \cos\theta$. The paper prints other equations: its (8)
-has the third axes of the frames in place of $R_i'$, and its (10) adds vectors of different body
-frames,
-
-$$ C = \sum_k\alpha_k\Lambda_k^T\left[v_k - V_2 + \tfrac12\Lambda_k\omega_k\times(R_2 - r_k)
-   + \tfrac12\sum_m\beta_m\Lambda_m\omega_m\times(r_m - r_k)\right]. \tag{5} $$
-
-Neither keeps the gap $|d|$.
+its eigenvalues are proportional to $1 \pm \cos\theta$. These equations keep the gap $|d|$; those
+that the paper prints as (8) and (10) stand in `retrax_papers/rods/printed.py`.
 """
 
 import math
@@ -40,7 +34,7 @@ from retrax.groups.product import Product
 from retrax.groups.translation import Translation
 from retrax.mechanics.constraints import AbstractConstraint
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates
-from retrax.nodal.nodes import Placement
+from retrax.nodal.nodes import HostPlacement, Placement
 from retrax.numerics.bspline import bends, slopes, weights
 from retrax.numerics.newton import NewtonStatus, newton
 from retrax.numerics.small_matrices import cross, solve
@@ -51,6 +45,10 @@ Nodes = Float[Array, "_nodes 3"]
 # Coordinates of one of the rods.
 Part = Float[Array, " _part"]
 Pair = tuple[Placement, Placement, Float[Array, "2"]]
+# On the host: weights of the nodes of a rod with two derivatives, a vector, one matrix a node.
+HostWeights = tuple[np.ndarray, np.ndarray, np.ndarray]
+HostRow = Float[np.ndarray, "3"]
+HostRows = Float[np.ndarray, "_nodes 3 6"]
 # Arc lengths and the Hessian $H$, traced or on the host.
 Places = Float[Array, "2"] | Float[np.ndarray, "2"]
 Hessian = Float[Array, "2 2"] | Float[np.ndarray, "2 2"]
@@ -85,10 +83,6 @@ class Strand(NamedTuple):
 
         return jax.vmap(node)(self.frames, self.weights).reshape(-1)
 
-    @property
-    def axis(self) -> Vector:
-        return self.weights @ self.frames[:, :, 2]
-
 
 def slip(
     first: Strand, second: Strand, one: tuple[Nodes, Nodes], two: tuple[Nodes, Nodes]
@@ -98,22 +92,6 @@ def slip(
     (omega1, v1), (omega2, v2) = one, two
     turning = first.mean(first.turning(omega1)) + second.mean(second.turning(omega2))
     return first.mean(v1) - second.mean(v2) + cross(turning, d) / 2
-
-
-def printed_slip(
-    first: Strand, second: Strand, one: tuple[Nodes, Nodes], two: tuple[Nodes, Nodes]
-) -> Vector:
-    """The slip (5) that the paper prints."""
-    (omega1, v1), (omega2, v2) = one, two
-    spun = second.turning(omega2)
-    there, moved, turned = second.point, second.mean(v2), second.mean(spun)
-    swept = second.mean(jax.vmap(cross)(spun, second.places))
-
-    def node(frame, place, omega, v):
-        own = cross(frame @ omega, there - place) + swept - cross(turned, place)
-        return frame.T @ (v - moved + own / 2)
-
-    return first.mean(jax.vmap(node)(first.frames, first.places, omega1, v1))
 
 
 class AbstractRollingPair(AbstractGroupSystem):
@@ -126,7 +104,6 @@ class AbstractRollingPair(AbstractGroupSystem):
     friction: eqx.AbstractVar[Float[Array, ""] | None]
     restitution: eqx.AbstractVar[Float[Array, ""]]
     arcs: eqx.AbstractVar[tuple[Part, Part]]
-    variant: eqx.AbstractVar[str]
     unilateral: eqx.AbstractVar[bool]
 
     @property
@@ -166,8 +143,6 @@ class AbstractRollingPair(AbstractGroupSystem):
         """(2): zero if s are the points closest to each other."""
         first, second = self.strands(g)
         d = second.point - first.point
-        if self.variant == "printed 8":
-            return jnp.stack([-d @ first.axis, d @ second.axis])
         one, two = self.tangents(g)
         return jnp.stack([-d @ one, d @ two])
 
@@ -175,11 +150,19 @@ class AbstractRollingPair(AbstractGroupSystem):
         """$R_1'$ and $R_2'$ at the contact."""
         return self._along(slopes, g)
 
+    @staticmethod
+    def tangent(at: HostPlacement, weights: HostWeights) -> tuple[HostRow, HostRow, HostRows]:
+        """Return $R'$ and $R''$ of a rod on the host, and by how much moves of nodes change $R'$.
+
+        `weights` are those of the nodes with their first and second derivatives. The last result
+        has a 3 x 6 matrix for each node: by its turn about its axes, and by its way in space.
+        """
+        _, slope, curve = weights
+        by_way = slope[:, None, None] * np.eye(3)
+        return slope @ at[1], curve @ at[1], np.concatenate([0 * by_way, by_way], axis=2)
+
     def curvature_of_gap(self, g: Pair) -> Float[Array, "2 2"]:
         """$H$ of (4): the points of contact are the closest ones while it is positive definite."""
-        if self.variant == "printed 8":
-            one, two, s = g
-            return jax.jacfwd(lambda x: self.tangency((one, two, x)))(s)
         d, (T1, T2), (K1, K2) = self.gap_vector(g), self.tangents(g), self._along(bends, g)
         across = -T1 @ T2
         rows = jnp.stack([T1 @ T1 - d @ K1, across]), jnp.stack([across, T2 @ T2 + d @ K2])
@@ -201,18 +184,11 @@ class AbstractRollingPair(AbstractGroupSystem):
     def slip(self, g: Pair, xi: Coordinates) -> Float[Array, "3"]:
         """$C$ of (3): the velocity with which the surfaces slip."""
         one, two = self.split(xi)
-        rule = printed_slip if self.variant == "printed 10" else slip
-        return rule(*self.strands(g), self.first.parts(one), self.second.parts(two))
+        return slip(*self.strands(g), self.first.parts(one), self.second.parts(two))
 
     def reactions(self, g: Pair) -> tuple[Coordinates, ...]:
         """The rows of the constraint: loads of unit multipliers, without those on held nodes."""
         units = jnp.eye(3)
-        if self.variant == "printed 10":
-            rest = jnp.zeros(self.group.dim)
-            transposed = jax.linear_transpose(lambda xi: self.slip(g, xi), rest)
-            rows = [transposed(units[i])[0] for i in range(3)]
-            free = self.joined(self.first.mobility, self.second.mobility) > 0
-            return tuple(jnp.where(free, row, 0.0) for row in rows)
         first, second = self.strands(g)
         d = second.point - first.point
         return tuple(
@@ -241,9 +217,6 @@ class AbstractRollingPair(AbstractGroupSystem):
 
     def contact_force(self, g: Pair, lam: Float[Array, "3"]) -> dict[str, Float[Array, "..."]]:
         r"""The pressure $N = -\lambda\cdot\hat d$, the tangential part, and the friction needed."""
-        if self.variant == "printed 10":  # its multipliers are in the frames of rod 1
-            first, _ = self.strands(g)
-            lam = first.mean(jax.vmap(jnp.matmul, (0, None))(first.frames, lam))
         d = self.gap_vector(g)
         axis = d / jnp.sqrt(d @ d)
         along = lam @ axis

@@ -30,7 +30,6 @@ def crossed_rods(
     friction: ArrayLike | None = None,
     unilateral: bool = False,
     restitution: ArrayLike = 0.0,
-    variant: str = "rolling",
     **rod: Any,
 ) -> tuple[RodsInContact, State]:
     r"""Two stretched rods across each other, clamped, pressed together and kicked.
@@ -45,8 +44,8 @@ def crossed_rods(
         rods just touch.
     - `kick`: the size of the initial velocities, which are projected on the constraint.
     - `angle`: between the rods, in degrees; `meet`: the arc lengths at which they cross (m).
-    - `width`: of the bump; `ends`, `friction`, `unilateral`, `restitution`, `variant`: as for `Rod`
-        and `RodsInContact`.
+    - `width`: of the bump; `ends`, `friction`, `unilateral`, `restitution`: as for `Rod` and
+        `RodsInContact`.
     - Further arguments are those of `Rod`, the same for both.
     """
     pressed, kick = require_number("pressed", pressed, ">= 0"), require_number("kick", kick)
@@ -62,7 +61,6 @@ def crossed_rods(
         friction=friction,
         unilateral=unilateral,
         restitution=restitution,
-        variant=variant,
     )
     g = _laid(pair, pressed, angle, meet)
     if pressed:
@@ -78,10 +76,9 @@ def kicked(
     friction: ArrayLike | None = None,
     unilateral: bool = False,
     restitution: ArrayLike = 0.0,
-    variant: str | None = None,
 ) -> tuple[RodsInContact, State]:
-    """The rods of `pair` placed at `g` with another kick, contact law or variant."""
-    other = RodsInContact(
+    """The rods of `pair` placed at `g` with another kick or contact law."""
+    other = type(pair)(
         pair.first,
         pair.second,
         radius=pair.radius,
@@ -89,10 +86,7 @@ def kicked(
         friction=friction,
         unilateral=unilateral,
         restitution=restitution,
-        variant=variant or pair.variant,
     )
-    if other.variant == "printed 8":
-        g = press(other, g)  # this variant has other points of contact
     return other, other.state(g, velocity=_kicks(other, kick), project=True)
 
 

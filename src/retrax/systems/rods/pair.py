@@ -27,7 +27,6 @@ from retrax.numerics.checks import (
     finite64,
     is_traced,
     positive64,
-    require_choice,
     require_flag,
     require_instance,
     require_number,
@@ -54,13 +53,15 @@ from retrax.systems.rods.starts import (
 )
 from retrax.systems.rods.unilateral import RodContact, broken, limited_force
 
-VARIANTS = ("rolling", "printed 8", "printed 10")
 # A subclass must not redefine these: the integrators of the contact take them from the rods.
 _FIXED = (
     "constraint", "contact", "differential", "force", "group", "hamiltonian_energy", "momentum",
     "multipliers", "reaction", "reactions", "slip", "symmetry", "tangency", "total_force", "travel",
     "vector_field", "velocity",
 )  # fmt: skip
+
+# Of these, the equations of the contact: integrators that rely on them refuse other ones.
+_CONTACT = ("reactions", "slip", "tangency")
 
 
 class RodsInContact(AbstractRollingPair):
@@ -93,8 +94,6 @@ class RodsInContact(AbstractRollingPair):
     - `friction`: the coefficient above which the contact slips; without it friction is unlimited.
     - `unilateral`: whether a run goes on where the contact slips or opens, by `RollingVerlet`.
     - `restitution`: $e$ of impacts, between 0 and 1; needs `unilateral`.
-    - `variant`: `"rolling"`, or `"printed 8"` and `"printed 10"`: the equations of the paper with
-        these numbers, for comparison.
 
     **Invariants:** energy, unless friction or impacts may take some of it; with free ends momentum
     and angular momentum.
@@ -109,12 +108,13 @@ class RodsInContact(AbstractRollingPair):
     friction: Float[Array, ""] | None
     restitution: Float[Array, ""]
     arcs: tuple[Part, Part]
-    variant: str = eqx.field(static=True)
     unilateral: bool = eqx.field(static=True)
 
     force: ClassVar[None] = None
     symmetry: ClassVar[None] = None
     quadratic: ClassVar[bool] = True
+    # Whether the equations keep the gap; a subclass with others says `keeps_gap=False`.
+    keeps_gap: ClassVar[bool] = True
     regular: ClassVar[bool] = False  # the points of contact follow the rods, without inertia
 
     def __init__(
@@ -127,12 +127,10 @@ class RodsInContact(AbstractRollingPair):
         friction: ArrayLike | None = None,
         unilateral: bool = False,
         restitution: ArrayLike = 0.0,
-        variant: str = "rolling",
     ):
         self.first = require_instance("first", first, Rod, "a Rod")
         self.second = require_instance("second", second, Rod, "a Rod")
         self.radius, self.width = positive64("radius", radius), positive64("width", width)
-        self.variant = require_choice("variant", variant, VARIANTS)
         self.unilateral = require_flag("unilateral", unilateral)
         # A contact that must roll has to be rough; one that may slip can be smooth.
         rough = finite64 if self.unilateral else positive64
@@ -141,7 +139,7 @@ class RodsInContact(AbstractRollingPair):
         require_each(partial(require_within, "restitution", 1.0), self.restitution)
         if self.friction is not None:
             require_each(partial(require_within, "friction", np.inf), self.friction)
-        require_each(partial(require_law, self.variant, self.unilateral), self.restitution)
+        require_each(partial(require_law, self.keeps_gap, self.unilateral), self.restitution)
         one, two = (evaluated(partial(_arcs, rod.nodes), rod.spacing) for rod in (first, second))
         self.arcs = one, two
         for rod in (first, second):
@@ -152,11 +150,11 @@ class RodsInContact(AbstractRollingPair):
                     "roll on each other have neither."
                 )
 
-    def __init_subclass__(cls, **options: Any):
+    def __init_subclass__(cls, keeps_gap: bool = True, **options: Any):
         super().__init_subclass__(**options)
-        refuse_overrides(
-            cls, _FIXED, "give the rods loads: gravity, or a force of a Rod's subclass"
-        )
+        cls.keeps_gap = keeps_gap
+        fixed = _FIXED if keeps_gap else tuple(sorted({*_FIXED} - {*_CONTACT}))
+        refuse_overrides(cls, fixed, "give the rods loads: gravity, or a force of a Rod's subclass")
 
     @property
     def name(self) -> str:

@@ -2,7 +2,7 @@ r"""Two rods pressed against each other without friction, at rest.
 
 The pressure $N$ acts along $\hat d = d/|d|$, on rod $i$ with the sign $\sigma = (-1, 1)$. With
 the weights $w$ of `numerics/bspline.py`, $R_i = \sum w_kr_k$ and the tangents
-$T_i = \sum w_k'r_k$ (for `"printed 8"` the axes $\sum w_k\Lambda_ke_3$),
+$T_i = \sum w_k'r_k$,
 
 $$ F_k + \sigma_i N w_k\hat d = 0, \qquad \sigma_i\,d\cdot T_i = 0, \qquad |d| = 2a. \tag{1} $$
 
@@ -43,7 +43,6 @@ _MOST = 60
 # The most that a node turns or moves in one iteration.
 _LONGEST = 0.2
 _SIGNS = (-1.0, 1.0)
-_E3 = np.array([0.0, 0.0, 1.0])
 
 
 class _Side(NamedTuple):
@@ -55,6 +54,7 @@ class _Side(NamedTuple):
     along: Float[np.ndarray, "3"]
     tangent: Float[np.ndarray, "3"]
     bend: Float[np.ndarray, "3"]
+    by_moves: Float[np.ndarray, "nodes 3 6"]
 
 
 def press(pair: RodsInContact, g: Pair, force: float = 0.0) -> Pair:
@@ -133,7 +133,7 @@ def _newton_step(
         r[i] = sign * d @ side.tangent  # (1)
         solved.append(_solved(rod, placements[i], side, sign * pressure, sign, n, gap))
     for i, (rows, sign) in enumerate(zip(solved, _SIGNS, strict=True)):
-        C = _border_rows(pair, sides[i], placements[i], sign, d, i)
+        C = _border_rows(sides[i], sign, d, i)
         r = r + np.einsum("rki,ki->r", C, rows[..., 0])
         D = D + np.einsum("rki,kic->rc", C, rows[..., 1:])
     try:
@@ -164,19 +164,11 @@ def _solved(
 
 
 def _border_rows(
-    pair: RodsInContact,
-    side: _Side,
-    at: HostPlacement,
-    sign: float,
-    d: Float[np.ndarray, "3"],
-    i: int,
+    side: _Side, sign: float, d: Float[np.ndarray, "3"], i: int
 ) -> Float[np.ndarray, "6 nodes 6"]:
     """$C_i$ of (3)."""
     C = np.zeros((6, len(side.w), 6))
-    if pair.variant == "printed 8":
-        C[i, :, :3] = sign * side.w[:, None] * np.cross(_E3, np.einsum("kji,j->ki", at[0], d))
-    else:
-        C[i, :, 3:] = sign * np.outer(side.slope, d)
+    C[i] = sign * np.einsum("j,kji->ki", d, side.by_moves)
     for axis in range(3):
         C[3 + axis, :, 3 + axis] = -sign * side.w
     return C
@@ -190,11 +182,8 @@ def _sides(
     for rod, (frames, places), s in zip(pair.rods, g[:2], g[2], strict=True):
         w, slope, curve = _weights(rod, float(s), float(pair.width))
         frames, places = np.asarray(frames), np.asarray(places)
-        if pair.variant == "printed 8":
-            tangent, bend = w @ frames[:, :, 2], slope @ frames[:, :, 2]
-        else:
-            tangent, bend = slope @ places, curve @ places
-        sides.append(_Side(w, slope, w @ places, slope @ places, tangent, bend))
+        along = pair.tangent((frames, places), (w, slope, curve))
+        sides.append(_Side(w, slope, w @ places, slope @ places, *along))
     return sides, sides[1].point - sides[0].point
 
 

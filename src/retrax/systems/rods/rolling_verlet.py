@@ -101,10 +101,9 @@ class RollingVerlet(AbstractRolling):
     )
 
     def check(self, system: AbstractGroupSystem) -> None:
-        variant = self._rods(system).variant
-        if variant != "rolling":
+        if not self._rods(system).keeps_gap:
             raise BadInput(
-                f"RollingVerlet keeps the gap, which the equations of variant = {variant!r} do "
+                f"RollingVerlet keeps the gap, which the equations of {type(system).__name__} do "
                 "not; use RollingDKD or RKMK."
             )
 

@@ -59,12 +59,12 @@ def require_multiple(name: str, width: np.ndarray, spacing: np.ndarray) -> None:
         )
 
 
-def require_law(variant: str, unilateral: bool, restitution: np.ndarray) -> None:
+def require_law(keeps_gap: bool, unilateral: bool, restitution: np.ndarray) -> None:
     """Reject what only a contact that may open has, and equations that do not keep the gap."""
-    if unilateral and variant != "rolling":
+    if unilateral and not keeps_gap:
         raise BadInput(
-            f"unilateral = True needs variant = 'rolling', but it is {variant!r}: the equations of "
-            "the paper with that number do not keep the gap."
+            "unilateral = True needs equations that keep the gap, which those of this subclass "
+            "of RodsInContact do not."
         )
     if not unilateral and float(restitution) != 0:
         raise BadInput(
