@@ -43,7 +43,7 @@ def bibliography() -> dict[str, str]:
 
 
 def _kinds(thing: object) -> list[type]:
-    """The classes of retrax that a thing is made of."""
+    """Return the classes of retrax that a thing is made of."""
     found = list(dict.fromkeys(_classes(thing)))
     if not found:
         raise BadInput(
@@ -73,5 +73,5 @@ def _classes(thing: object) -> Iterator[type]:
 
 
 def _cited(kind: type) -> list[str]:
-    """The keys in the references of a docstring."""
+    """Return the keys in the references of a docstring."""
     return [key for part in _REFERENCES.findall(kind.__doc__ or "") for key in _KEY.findall(part)]

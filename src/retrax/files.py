@@ -184,7 +184,7 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 
 def written_by_retrax(path: Path) -> bool:
-    """Whether a file looks like a run or a page that retrax wrote."""
+    """Return whether a file looks like a run or a page that retrax wrote."""
     try:
         with path.open("rb") as file:
             head = file.read(4096)
@@ -273,7 +273,7 @@ def _holder(handle: int) -> str:
 
 
 def _sign(handle: int) -> None:
-    """Say who holds the lock; a file with anything else in it is left as it is."""
+    """Write the holder into the lock; leave a file with anything else in it as it is."""
     told = os.pread(handle, _LONGEST, 0)
     if told and not _HOLDER.fullmatch(told):
         return

@@ -104,7 +104,7 @@ def convergence(
 
 
 def rounding(state: State, steps: int) -> float:
-    r"""The size of the rounding errors of a run, $\varepsilon\sqrt n\,\max(1, |g|, |\mu|)$."""
+    r"""Bound the rounding errors of a run by $\varepsilon\sqrt n\,\max(1, |g|, |\mu|)$."""
     leaves = jax.tree.leaves((state.g, state.momentum))
     size = max(1.0, *(float(np.max(np.abs(leaf))) for leaf in leaves))
     return float(np.finfo(np.float64).eps) * math.sqrt(steps) * size
@@ -121,12 +121,12 @@ def _entries(group, a: State, b: State):
 
 
 def distance(group: AbstractLieGroup, a: State, b: State) -> Float[Array, ""]:
-    r"""$\max(|\log(g_a^{-1}g_b)|_\infty,\ |\mu_a - \mu_b|_\infty)$, for $g$ on the group."""
+    r"""Return $\max(|\log(g_a^{-1}g_b)|_\infty,\ |\mu_a - \mu_b|_\infty)$, for $g$ on the group."""
     between = group.log(group.compose(group.inverse(a.g), b.g))
     return jnp.maximum(jnp.max(jnp.abs(between)), jnp.max(jnp.abs(a.momentum - b.momentum)))
 
 
 def entry_distance(a: State, b: State) -> Float[Array, ""]:
-    r"""The largest difference of an entry of $(g, \mu)$: also for states that are off the group."""
+    r"""Return the largest difference of an entry of $(g, \mu)$: also for states off the group."""
     gaps = jax.tree.map(lambda x, y: jnp.max(jnp.abs(x - y)), (a.g, a.momentum), (b.g, b.momentum))
     return jnp.max(jnp.stack(jax.tree.leaves(gaps)))

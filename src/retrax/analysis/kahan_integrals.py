@@ -91,7 +91,7 @@ def kahan_integrals(
 
 
 def _exponents(functions: Iterable[Sequence[int]], n: int) -> list[tuple[int, ...]]:
-    """Monomials as tuples of exponents; reject anything else."""
+    """Return monomials as tuples of exponents; reject anything else."""
     try:
         chosen = [tuple(f) for f in functions]
     except TypeError as cause:
@@ -108,7 +108,7 @@ def _exponents(functions: Iterable[Sequence[int]], n: int) -> list[tuple[int, ..
 
 
 def _exact(field: AbstractQuadraticField | Sequence[Any]) -> tuple[np.ndarray, ...]:
-    """The coefficients as arrays of fractions, Q symmetric."""
+    """Return the coefficients as arrays of fractions, Q symmetric."""
     if isinstance(field, AbstractQuadraticField):
         given = field.coefficients()
         size = max(float(np.max(np.abs(part))) for part in given)
@@ -126,7 +126,7 @@ def _exact(field: AbstractQuadraticField | Sequence[Any]) -> tuple[np.ndarray, .
 
 
 def _fractions(field: Sequence[Any]) -> list[np.ndarray]:
-    """(Q, B, c), given as numbers without rounding."""
+    """Return (Q, B, c), given as numbers without rounding."""
     exact = np.vectorize(Fraction, otypes=[object])
     try:
         Q, B, c = (exact(np.array(part, dtype=object)) for part in field)
@@ -139,13 +139,13 @@ def _fractions(field: Sequence[Any]) -> list[np.ndarray]:
 
 
 def _fraction(value: float, size: float) -> Fraction:
-    """The simplest fraction within rounding of a number, or else the number itself."""
+    """Return the simplest fraction within rounding of a number, or else the number itself."""
     simple = Fraction(float(value)).limit_denominator(_LARGEST_DENOMINATOR)
     return simple if abs(float(simple) - value) <= _ROUNDING * size else Fraction(float(value))
 
 
 def _modular(part: np.ndarray) -> Any:
-    """Fractions as residues, in nested lists."""
+    """Return fractions as residues, in nested lists."""
     residues = np.vectorize(
         lambda v: v.numerator * pow(v.denominator, -1, PRIME) % PRIME, otypes=[object]
     )
@@ -165,7 +165,7 @@ def _value(exponents: Sequence[int], x: Residues) -> int:
 
 
 def _step(Q: Any, B: Any, c: Residues, x: Residues, half: int) -> Residues:
-    """One step of Kahan's method of size 2 `half`, modulo the prime."""
+    """Take one step of Kahan's method of size 2 `half`, modulo the prime."""
     n = len(x)
     system = []
     for i in range(n):
@@ -179,7 +179,7 @@ def _step(Q: Any, B: Any, c: Residues, x: Residues, half: int) -> Residues:
 
 
 def _reduced(rows: list[Residues]) -> list[Residues]:
-    """The reduced echelon form modulo the prime, zero rows left out."""
+    """Return the reduced echelon form modulo the prime, zero rows left out."""
     done: list[Residues] = []
     left = [list(row) for row in rows]
     for column in range(len(rows[0])):

@@ -80,7 +80,7 @@ def lyapunov(
     seed: int = 0,
     exponents: int | None = 1,
 ) -> Lyapunov:
-    r"""Benettin's method with tangent vectors that are made orthonormal again in every step.
+    r"""Compute Lyapunov exponents by Benettin's method, orthonormalising tangents in every step.
 
     With $\Phi$ the step, a perturbation $(\eta, \alpha)$ of $(g, \mu)$ is the tangent of
     $\epsilon \mapsto (g\exp\epsilon\eta,\ \mu + \epsilon\alpha)$, and
@@ -152,7 +152,7 @@ def lyapunov(
 
 
 def _scatter(t: np.ndarray, growth: np.ndarray, blocks: int) -> float:
-    """The standard error of the rate of growth, from the rates in equal blocks."""
+    """Return the standard error of the rate of growth, from the rates in equal blocks."""
     ends = np.linspace(0, len(t), blocks + 1).round().astype(int)
     times, values = (np.concatenate([[0.0], x])[ends] for x in (t, growth))
     return float(np.std(np.diff(values) / np.diff(times), ddof=1) / math.sqrt(blocks))
@@ -263,7 +263,7 @@ def _first(
     seed: int,
     count: int,
 ) -> _Tangent:
-    """The state with orthonormal perturbations that the constraint admits."""
+    """Return the state with orthonormal perturbations that the constraint admits."""
     dim, group = system.group.dim, system.group
     if count > 1:
         rows = np.random.default_rng(seed).normal(size=(count, 2 * dim))
@@ -297,7 +297,7 @@ def _first(
 def _admitted(
     system: AbstractGroupSystem, state: State, first: np.ndarray, second: np.ndarray
 ) -> tuple[Coordinates, Coordinates]:
-    """The perturbation with its change of the momentum as the system admits it."""
+    """Return the perturbation with its change of the momentum as the system admits it."""
     eta, alpha = jnp.asarray(first), jnp.asarray(second)
     if not system.has_momentum:
         alpha = jnp.zeros_like(alpha)
@@ -313,7 +313,7 @@ def _admitted(
 def _admissible_directions(
     system: AbstractGroupSystem, state: State
 ) -> Float[np.ndarray, "m twice_dim"]:
-    """An orthonormal basis of the changes that leave a state on its constraint on positions."""
+    """Find an orthonormal basis of changes that leave a state on its constraint on positions."""
     across = np.asarray(evaluate(changes_across, system, state))
     _, singular, rows = np.linalg.svd(across)
     return rows[int(np.sum(singular > _DEPENDENT * singular[0])) :]
@@ -323,7 +323,7 @@ def _admissible_directions(
 def _admissible_change(
     system: AbstractGroupSystem, state: State, eta: Coordinates, alpha: Coordinates
 ) -> Coordinates:
-    """The change of the momentum that, with the change of g, keeps to the constraint."""
+    """Return the change of the momentum that, with the change of g, keeps to the constraint."""
 
     def onto(g, mu):
         return admissible(system, system.constraint, g, mu, jnp.asarray(state.t))[0]

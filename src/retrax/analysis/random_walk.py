@@ -26,7 +26,7 @@ class Slope(NamedTuple):
 
 
 def growth_exponent(errors: Float[np.ndarray, " n"]) -> float:
-    r"""The exponent $p$ with which errors at equal distances in time grow.
+    r"""Return the exponent $p$ with which errors at equal distances in time grow.
 
     $$ S(\ell) = \frac1{n-\ell}\sum_k (e_{k+\ell} - e_k)^2 \sim \ell^{2p}, \tag{1} $$
 
@@ -44,7 +44,7 @@ def growth_exponent(errors: Float[np.ndarray, " n"]) -> float:
 
 
 def bias(t: Float[np.ndarray, " n"], errors: Float[np.ndarray, " n"]) -> Slope:
-    r"""The slope of errors, from the straight lines through 16 equal parts of the run.
+    r"""Return the slope of errors, from the straight lines through 16 equal parts of the run.
 
     Within a part the errors of a random walk lean one way or the other by chance; the leanings of
     different parts are independent, so that the spread of their slopes $b_i$ tells how well their

@@ -23,7 +23,7 @@ def reversibility(
     h: float,
     steps: int = 1,
 ) -> float:
-    r"""The distance between `state` and $\Phi_{-h}^{\,n}\circ\Phi_h^{\,n}$ of it, $n$ = `steps`.
+    r"""Return the distance of $\Phi_{-h}^{\,n}\circ\Phi_h^{\,n}$ of `state` from it, $n$ = `steps`.
 
     Round-off for a symmetric method, $\Phi_{-h} = \Phi_h^{-1}$, and of the size of the error for
     any other. Rounding errors grow with the motion's own sensitivity: keep $n$ moderate.

@@ -30,7 +30,7 @@ class Spectrum(NamedTuple):
         return 10 * np.log10(np.maximum(self.power / np.max(self.power), 1e-30))
 
     def peaks(self, above: float = -40.0) -> Float[np.ndarray, "peak 2"]:
-        """Angular frequency and height in dB of every line higher than `above`, in order.
+        """Return angular frequency and height in dB of every line higher than `above`, in order.
 
         A line is a maximum within its own width; its place is that of the parabola through the
         three highest values, better than the distance of two frequencies.
@@ -46,18 +46,18 @@ class Spectrum(NamedTuple):
         return np.array(found).reshape(-1, 2)
 
     def fraction(self, omega: float) -> float:
-        """The part of the power that belongs to the line at `omega`."""
+        """Return the part of the power that belongs to the line at `omega`."""
         line = np.abs(self.omega - omega) <= (_HALF_LINE + 0.5) * self.omega[1]
         return float(np.sum(self.power[line]))
 
     def floor(self, up_to: float | None = None) -> float:
-        """The median height in dB, of frequencies up to `up_to`: low where there are only lines."""
+        """Return the median height in dB, of frequencies up to `up_to`: low if all are lines."""
         chosen = self.omega <= (self.omega[-1] if up_to is None else up_to)
         return float(np.median(self.decibels[chosen]))
 
 
 def spectrum(t: np.ndarray, values: np.ndarray) -> Spectrum:
-    r"""The power spectrum of values at equal distances in time, less their mean.
+    r"""Return the power spectrum of values at equal distances in time, less their mean.
 
     $$ P_k \propto \Bigl|\sum_jw_j\,(x_j - \bar x)\,e^{-i\omega_kt_j}\Bigr|^2, \qquad
        \omega_k = 2\pi k/T, \tag{1} $$

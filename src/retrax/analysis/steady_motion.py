@@ -174,7 +174,7 @@ def _turns(group: AbstractLieGroup, g: Element) -> Float[Array, "dim turns"]:
 
 
 def _turns_space(group: AbstractLieGroup) -> bool:
-    """Whether a group holds the places of one body: a rotation and a centre of mass."""
+    """Return whether a group holds the places of one body: a rotation and a centre of mass."""
     if not isinstance(group, Product) or len(group.groups) != 2:
         return False
     turn, travel = group.groups

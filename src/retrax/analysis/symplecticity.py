@@ -29,7 +29,7 @@ def symplecticity(
     *,
     h: float,
 ) -> float:
-    r"""The defect $\max|M^T\Omega(\mu_1)M - \Omega(\mu_0)|$ of one step from `state`.
+    r"""Return the defect $\max|M^T\Omega(\mu_1)M - \Omega(\mu_0)|$ of one step from `state`.
 
     In left-trivialised coordinates the canonical form of $T^*G$ at $(g, \mu)$ is
 
@@ -68,7 +68,7 @@ def symplecticity(
 def symplectic_form(
     group: AbstractLieGroup, mu: Float[Array, " dim"]
 ) -> Float[Array, "twice_dim twice_dim"]:
-    r"""The matrix of (1): $\Omega(u, v) = u^T W v$."""
+    r"""Return the matrix of (1): $\Omega(u, v) = u^T W v$."""
     one = jnp.eye(group.dim)
     bracket = jax.vmap(lambda eta: group.coad(eta, mu))(one)
     return jnp.block([[bracket, one], [-one, jnp.zeros_like(one)]])
@@ -78,7 +78,7 @@ def symplectic_form(
 def _difference(
     system: AbstractGroupSystem, integrator: AbstractIntegrator, state: State, h: Float[Array, ""]
 ) -> tuple[Float[Array, "twice_dim twice_dim"], Float[Array, "k twice_dim"]]:
-    """The difference of the forms, and the rows that admissible changes of the start annihilate."""
+    """Return the difference of the forms, and the rows that admissible changes annihilate."""
     group = system.group
     n = group.dim
 

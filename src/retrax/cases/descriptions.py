@@ -17,7 +17,7 @@ from retrax.numerics.tableaus import Tableau
 
 
 def describe(thing: object) -> dict[str, Any] | None:
-    """The table of which `make_system` or `make_integrator` makes `thing` again, bit for bit.
+    """Return the table from which `make_system` or `make_integrator` remakes `thing`, bit for bit.
 
     It holds numbers, text, lists and tables only, so that JSON and TOML can keep it. `None` if no
     table says all of it: a system with a function of the user's, for instance.
@@ -52,7 +52,7 @@ def _description(
 
 
 def _plain(value: Any, choices: Choices, parts: Mapping[str, Choices]) -> Any:
-    """A parameter as data; `None` if it is `None` or cannot be written as data."""
+    """Return a parameter as data; `None` if it is `None` or cannot be written as data."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Tableau):
@@ -71,7 +71,7 @@ def _plain(value: Any, choices: Choices, parts: Mapping[str, Choices]) -> Any:
 
 
 def _same(one: object, other: object) -> bool:
-    """Whether two objects have the same structure and the same bits."""
+    """Return whether two objects have the same structure and the same bits."""
     leaves, tree = jax.tree.flatten(one)
     others, shape = jax.tree.flatten(other)
     return tree == shape and all(

@@ -24,14 +24,14 @@ _ARTICLES = {bool: "true or false", int: "a whole number", float: "a number", st
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that looks most like `name`, capitals apart; `None` if all look different."""
+    """Return the known name most like `name`, capitals apart; `None` if all look different."""
     folded = {one.lower().strip("-"): one for one in known}
     found = difflib.get_close_matches(name.lower().strip("-"), folded, n=1)
     return folded[found[0]] if found else None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A question to add to a sentence about an unknown name; empty if no known name is close."""
+    """Return a question to add to a sentence about an unknown name; empty if none is close."""
     found = closest(name, known)
     return f" Did you mean {found!r}?" if found else ""
 
@@ -103,7 +103,7 @@ def make(kind: str, described: object, choices: Choices, parts: Mapping[str, Cho
 
 
 def named(kind: str, described: object) -> tuple[str, dict[str, Any]]:
-    """The name in a description, and its parameters."""
+    """Return the name in a description, and its parameters."""
     if isinstance(described, str):
         return described, {}
     if not isinstance(described, Mapping):

@@ -125,12 +125,12 @@ def make_integrator(described: object) -> AbstractIntegrator:
 
 
 def fitting(system: AbstractGroupSystem) -> list[str]:
-    """The names of the integrators of `retrax list` that can step `system`."""
+    """Return the names of the integrators of `retrax list` that can step `system`."""
     return [name for name, ready in READY.items() if fits(system, ready)]
 
 
 def fits(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> bool:
-    """Whether `integrator` can step `system`."""
+    """Return whether `integrator` can step `system`."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -141,7 +141,7 @@ def fits(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> bool:
 
 
 def default_integrator(system: AbstractGroupSystem) -> str:
-    """The name of the integrator that steps `system` unless another is named."""
+    """Return the name of the integrator that steps `system` unless another is named."""
     for name in _PREFERRED:
         if fits(system, READY[name]):
             return name
@@ -149,7 +149,7 @@ def default_integrator(system: AbstractGroupSystem) -> str:
 
 
 def _velocity_constraint(A: Any, c: Any = None) -> VelocityConstraint:
-    """A xi = c with constant numbers: a matrix that depends on g is a function, not data."""
+    """Make the constraint A xi = c of constant numbers: a matrix that depends on g is no data."""
     for name, value in (("A", A), ("c", c)):
         if not isinstance(value, list | tuple | None):
             raise BadInput(

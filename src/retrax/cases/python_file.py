@@ -19,7 +19,7 @@ _PROMISE = "it must return (system, state, h, steps), or a system whose paper() 
 
 
 def is_reference(text: str) -> bool:
-    """Whether `text` names a function in a Python file, `my_system.py:make`."""
+    """Return whether `text` names a function in a Python file, `my_system.py:make`."""
     return text.partition(":")[0].endswith(".py")
 
 
@@ -111,7 +111,7 @@ def _checked(file: Path, name: str, made: object) -> Example:
 
 
 def _told(file: Path, what: str, cause: BaseException) -> str:
-    """One sentence about an exception in the user's file, with the line of the file."""
+    """Return one sentence about an exception in the user's file, with the line of the file."""
     text = " ".join(str(cause).split())
     if isinstance(cause, SyntaxError):
         return f"{str(file)!r} is not Python: line {cause.lineno}: {cause.msg}."

@@ -88,7 +88,7 @@ def read(path: str | Path) -> RunFile:
 
 
 def _tables(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file, with no key that a run file does not have."""
+    """Return the tables of a TOML file, with no key that a run file does not have."""
     if not path.is_file():
         raise BadInput("there is no such file.")
     try:
@@ -151,7 +151,7 @@ def _made(given: dict[str, Any], path: Path) -> RunFile:
 
 
 def _written(key: str, name: str, folder: Path) -> Path:
-    """Where a run file asks to write: inside its folder."""
+    """Return the path at which a run file asks to write: inside its folder."""
     asked = within(folder, name)
     if asked is None:
         raise BadInput(
@@ -162,7 +162,7 @@ def _written(key: str, name: str, folder: Path) -> Path:
 
 
 def _source(source: str, given: dict[str, Any], path: Path) -> tuple[Any, ...]:
-    """The name and the system, and what its source says of state, h, steps and integrator."""
+    """Return name and system, and what the source says of state, h, steps and integrator."""
     if source == "case":
         case = choose("case", given["case"], CASES)
         return case.name, *case.make(), case.integrator

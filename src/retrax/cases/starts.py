@@ -44,7 +44,7 @@ def make_state(system: AbstractGroupSystem, given: Mapping[str, Any]) -> State:
 def _called(
     system: AbstractGroupSystem, start: Callable[..., State], given: Mapping[str, Any]
 ) -> State:
-    """The state that a method of the system makes of the keys."""
+    """Return the state that a method of the system makes of the keys."""
     parameters = inspect.signature(start).parameters
     _require_known(system, given, parameters)
     for key, parameter in parameters.items():
@@ -63,7 +63,7 @@ def _placement(system: AbstractGroupSystem, given: Mapping[str, Any]) -> Any:
 
 
 def _placements(system: Any) -> Choices:
-    """The configurations of a system that have names."""
+    """Return the configurations of a system that have names."""
     found = {"identity": system.group.identity}
     if hasattr(system, "straight"):
         found["straight"] = system.straight

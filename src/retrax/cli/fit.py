@@ -120,7 +120,7 @@ def fit(
 
 
 def _as_json(found: Any) -> dict[str, Any]:
-    """The fit in numbers; `null` for an error that is not finite."""
+    """Return the fit in numbers; `null` for an error that is not finite."""
     errors = np.sqrt(np.diag(found.covariance))
     return {
         "system": found.system.name,

@@ -89,7 +89,7 @@ def _integrators() -> dict[str, dict[str, Any]]:
 
 
 def details(name: str) -> dict[str, Any]:
-    """Everything about the case, integrator or system called `name`, by headings."""
+    """Return everything about the case, integrator or system called `name`, by headings."""
     choose("name", name, {**CASES, **METHODS, **SYSTEMS})
     if name in CASES:
         return _case(name)
@@ -131,12 +131,12 @@ def _case(name: str) -> dict[str, Any]:
 
 
 def _inputs(driven: DrivenExample) -> dict[str, Any]:
-    """How many inputs a plant has, and what drives them."""
+    """Return the number of inputs of a plant, and what drives them."""
     return {"inputs": driven.plant.count, "control": repr(driven.control)}
 
 
 def _kept(driven: DrivenExample) -> list[str]:
-    """The momenta that no input changes."""
+    """Return the momenta that no input changes."""
     plant, control, state, *_ = driven
     method = Driven(LieVerlet(), plant.actuators, control)
     return list(method.symmetries(plant.system).momenta(plant.group, state))
@@ -173,7 +173,7 @@ def _integrator(name: str) -> dict[str, Any]:
 
 
 def _parameters(make: Callable[..., object]) -> dict[str, str]:
-    """Each parameter with its description, from the docstrings, and its default."""
+    """Return each parameter with its description, from the docstrings, and its default."""
     texts = [inspect.getdoc(one) or "" for one in getattr(make, "__mro__", [make])]
     found = {}
     for key, parameter in inspect.signature(make).parameters.items():
@@ -190,6 +190,6 @@ def _first_line(thing: object) -> str:
 
 
 def _readable(text: str) -> str:
-    """A line of a docstring for a terminal, which cannot set formulas."""
+    """Return a line of a docstring for a terminal, which cannot set formulas."""
     text = text.replace(r"\,", " ").replace(r"\cdot", " · ")
     return " ".join(re.sub(r"\\([A-Za-z]+)", r" \1", re.sub(r"[$`]|\*\*", "", text)).split())

@@ -91,7 +91,7 @@ def optimise(
 
 
 def _pair(line: str) -> list[str]:
-    """A line of a summary as a name and a value."""
+    """Return a line of a summary as a name and a value."""
     name, _, value = line.partition("  ")
     return [name.strip(), value.strip()]
 

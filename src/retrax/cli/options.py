@@ -18,29 +18,29 @@ Progress = Annotated[
 
 
 def runnable(incomplete: str) -> list[tuple[str, str]]:
-    """Cases with their descriptions, then the run files of this folder."""
+    """Return cases with their descriptions, then the run files of this folder."""
     files = [(file.name, "a run file") for file in sorted(Path().glob("*.toml"))]
     return [*cases(incomplete), *beginning(incomplete, files)]
 
 
 def cases(incomplete: str) -> list[tuple[str, str]]:
-    """Cases with their descriptions."""
+    """Return cases with their descriptions."""
     return beginning(incomplete, [(name, case.description) for name, case in CASES.items()])
 
 
 def integrators(incomplete: str) -> list[tuple[str, str]]:
-    """Integrators with what they stand for."""
+    """Return integrators with their descriptions."""
     return beginning(incomplete, [(name, repr(ready)) for name, ready in READY.items()])
 
 
 def problems(incomplete: str) -> list[tuple[str, str]]:
-    """Problems of optimal control with their descriptions."""
+    """Return problems of optimal control with their descriptions."""
     known = [(name, problem.description) for name, problem in PROBLEMS.items()]
     return beginning(incomplete, known)
 
 
 def names(incomplete: str) -> list[tuple[str, str]]:
-    """Everything that `retrax list NAME` describes."""
+    """Return everything that `retrax list NAME` describes."""
     return cases(incomplete) + integrators(incomplete)
 
 

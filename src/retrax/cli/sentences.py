@@ -105,7 +105,7 @@ def _end(ctx: Any, error: BaseException, sentence: str, status: int) -> None:
 
 
 def _usage(error: Any) -> str:
-    """The sentence for an option, an argument or a value that a command does not take."""
+    """Return the sentence for an option, an argument or a value that a command does not take."""
     if type(error).__name__ == "NoSuchOption" and error.ctx is not None:
         unknown = error.option_name
         known = [name for p in error.ctx.command.params for name in p.opts if name.startswith("--")]

@@ -33,7 +33,7 @@ def print_table(columns: Sequence[str], rows: Rows, title: str = "", marked: Row
 
 
 def on_terminal() -> bool:
-    """Whether standard output is a terminal."""
+    """Return whether standard output is a terminal."""
     return Console().is_terminal
 
 
@@ -45,7 +45,7 @@ def print_lines(*lines: str) -> None:
 
 
 def aligned(columns: Sequence[str], rows: Rows) -> list[str]:
-    """A table as lines of text, the names of the columns first."""
+    """Return a table as lines of text, the names of the columns first."""
     everything = [list(columns), *(list(row) for row in rows)]
     widths = [max(len(row[k]) for row in everything) for k in range(len(columns))]
     right = [_numbers([row[k] for row in rows]) for k in range(len(columns))]
@@ -58,6 +58,6 @@ def aligned(columns: Sequence[str], rows: Rows) -> list[str]:
 
 
 def _numbers(cells: Sequence[str]) -> bool:
-    """Whether a column holds numbers, some with a unit, and gaps."""
+    """Return whether a column holds numbers, some with a unit, and gaps."""
     filled = [cell for cell in cells if cell not in ("", "-")]
     return bool(filled) and all(cell.lstrip("+-(")[:1].isdigit() for cell in filled)

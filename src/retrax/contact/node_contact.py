@@ -147,7 +147,7 @@ class AbstractNodeContact(AbstractTouching):
 
     @abc.abstractmethod
     def room(self, nodes: int) -> int:
-        """Return how many pairs there is room for in a system of so many nodes."""
+        """Return the number of pairs that a system of `nodes` nodes has room for."""
 
     def length(self, nodes: int) -> int:
         """Return how long lists of pairs are: as there is room for, or longer."""

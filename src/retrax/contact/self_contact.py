@@ -233,7 +233,7 @@ class SelfContact(AbstractNodeContact):
 def touching(
     contact: object, strands: tuple[int, ...], arcs: Callable[[], Float[Array, " nodes"]]
 ) -> SelfContact | None:
-    """Return the contact that rods with so many nodes were given, if it is one."""
+    """Return the contact given to rods with this number of nodes, if it is one."""
     if contact is None:
         return None
     what = "what rods may touch: an rx.SelfContact"

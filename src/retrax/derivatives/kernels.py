@@ -31,13 +31,13 @@ def is_large(made_for: Signature) -> bool:
 
 
 def step_kernel(made_for: Signature, shape: Shape) -> Kernel:
-    """The time loop of the step itself."""
+    """Return the time loop of the step itself."""
     return single_kernel(*made_for) if shape.lanes == 1 else member_kernel(*made_for, shape.shared)
 
 
 @Reused
 def push_kernel(tree: Any, avals: tuple, identity: Any, wanted: Wanted, shape: Shape) -> Kernel:
-    """The time loop of a step with a tangent beside it."""
+    """Return the time loop of a step with a tangent beside it."""
     from retrax.engine.llvm.machine_code import compiled
 
     program, layout = push_program(tree, avals, identity, wanted)
@@ -48,7 +48,7 @@ def push_kernel(tree: Any, avals: tuple, identity: Any, wanted: Wanted, shape: S
 
 @Reused
 def pull_kernel(tree: Any, avals: tuple, identity: Any, wanted: Wanted, shape: Shape) -> Kernel:
-    """The loop backwards of a pullback."""
+    """Return the backward time loop of a pullback."""
     from retrax.engine.llvm.machine_code import compiled
 
     program, inputs = pull_program(tree, avals, identity, wanted)

@@ -13,7 +13,7 @@ Rule = Callable[..., tuple[list[Array], list[int | None]]]
 
 
 def batched(primitive: Primitive, keeps: bool) -> Rule:
-    """The rule of a primitive; `keeps` says whether its last result is what a run has kept.
+    """Return the batching rule of a primitive whose last result a run `keeps`, or not.
 
     What is kept is for single runs: members have none of it, and look at none.
     """
@@ -57,7 +57,7 @@ def _parted(x: Array, size: int, members: int) -> Array:
 
 
 def _joined(x: Array, axis: int | None, mine: bool, size: int, members: int | None) -> Array:
-    """An argument with one axis for the members of this map and of those inside it."""
+    """Return an argument with one axis for the members of this map and of those inside it."""
     if axis is not None:
         x = jnp.moveaxis(x, axis, 0)
     if members is None or (axis is None and not mine):

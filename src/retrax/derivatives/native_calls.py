@@ -15,7 +15,7 @@ from retrax.engine.derivative_programs import Wanted
 def run_natively(
     *leaves: Any, problem: Problem, members: int | None, own: Flags, keeps: bool
 ) -> list[np.ndarray]:
-    """Saved states, intervals, failures, and what is kept."""
+    """Return saved states, intervals, failures, and what is kept."""
     outs, kept = forward(_numbers(problem, leaves, own, members), keeps)
     return [*outs, kept]
 
@@ -23,7 +23,7 @@ def run_natively(
 def push_natively(
     *arguments: Any, problem: Problem, members: int | None, own: Flags, given: Flags
 ) -> list[np.ndarray]:
-    """Tangents of the saved states."""
+    """Return tangents of the saved states."""
     leaves, _, ways = split(arguments, given)
     numbers = _numbers(problem, leaves, own[: len(leaves)], members)
     theirs = iter(zip(ways, own[len(leaves) + 1 :], strict=True))
@@ -44,7 +44,7 @@ def push_natively(
 def pull_natively(
     *arguments: Any, problem: Problem, members: int | None, own: Flags, given: Flags
 ) -> list[np.ndarray]:
-    """Cotangents of the leaves that are given."""
+    """Return cotangents of the leaves that are given."""
     leaves, kept, ends = split(arguments, given)
     numbers = _numbers(problem, leaves, own[: len(leaves)], members)
     cotangents = [Leaf(np.asarray(x), o) for x, o in zip(ends, own[len(leaves) + 1 :], strict=True)]
@@ -58,13 +58,13 @@ def pull_natively(
 
 
 def split(arguments: Sequence[Any], given: Flags) -> tuple[list[Any], Any, list[Any]]:
-    """Leaves, what was kept, and tangents or cotangents."""
+    """Return leaves, what was kept, and tangents or cotangents."""
     count = len(given)
     return list(arguments[:count]), arguments[count], list(arguments[count + 1 :])
 
 
 def wanted_of(problem: Problem, given: Flags) -> Wanted:
-    """Which derivatives besides those by the state are asked for."""
+    """Return which derivatives besides those by the state are asked for."""
     return Wanted(given[: len(problem.params.shapes)], given[-1])
 
 
@@ -97,7 +97,7 @@ def prepare_pull(problem: Problem, members: int | None, own: Flags, given: Flags
 
 
 def _shape(problem: Problem, members: int | None, own: Flags) -> Shape:
-    """How members will lie in memory."""
+    """Return the layout of members in memory."""
     params, step = len(problem.params.shapes), problem.leaves - 1
     if members in (None, 1) or own[step] or is_large(problem.made_for):
         return Shape(1, True)

@@ -57,16 +57,16 @@ class Numbers:
         self.alone = self.count == 1 or self.h.own or is_large(problem.made_for)
 
     def columns(self, leaves: Sequence[Leaf]) -> np.ndarray:
-        """Rows of numbers with a column for each member."""
+        """Return rows of numbers with a column for each member."""
         return _rows(leaves, self.count)
 
     def shareable(self, leaves: Sequence[Leaf]) -> tuple[np.ndarray, bool]:
-        """Rows with a single column where all members have the same, and whether they have."""
+        """Return rows, with a single column where all members agree, and whether they do."""
         shared = not any(leaf.own for leaf in leaves)
         return _rows(leaves, 1 if shared else self.count), shared
 
     def shape(self, shared: bool) -> Shape:
-        """How members lie in memory."""
+        """Return the layout of members in memory."""
         return Shape(1, True) if self.alone else Shape(lanes(), shared)
 
     def each(self, work: Callable[["Cut"], None]) -> None:
@@ -79,13 +79,13 @@ class Numbers:
             spread(lambda first, stop: work(Cut(self, first, width)), blocks, cores())
 
     def _together(self) -> int:
-        """How many vectors of members a thread takes at once: their states stay in its cache."""
+        """Return how many vectors of members a thread takes at once, their states in its cache."""
         vectors = -(-self.count // lanes())
         bytes_of_one = 8 * self.problem.state.size * self.problem.plan.steps * lanes()
         return max(1, min(_CACHED // bytes_of_one, vectors // (2 * cores())))
 
     def leaves(self, packing: Packing, rows: np.ndarray) -> list[np.ndarray]:
-        """Leaves (members, ...) from rows (..., numbers, members)."""
+        """Turn rows (..., numbers, members) into leaves (members, ...)."""
         first = np.ascontiguousarray(self.first_axis(rows))
         return [
             first[..., start:stop].reshape(first.shape[:-1] + tuple(shape))
@@ -93,7 +93,7 @@ class Numbers:
         ]
 
     def first_axis(self, rows: np.ndarray) -> np.ndarray:
-        """Members first, or not at all."""
+        """Move the axis of members to the front, or leave it out for a single run."""
         return rows[..., 0] if self.members is None else np.moveaxis(rows, -1, 0)
 
 
@@ -117,18 +117,18 @@ class Cut:
         self.lanes = 1 if numbers.alone else lanes()
 
     def block(self, kernel: Kernel, params: np.ndarray, start: np.ndarray, shared: bool) -> Block:
-        """The bodies of this block, ready to run."""
+        """Return the bodies of this block, ready to run."""
         return Block(kernel, self.of(params, shared), self.of(start), self.h, self.lanes)
 
     def of(self, rows: np.ndarray, shared: bool = False) -> np.ndarray:
-        """The columns of this block, the last one repeated where members do not fill it."""
+        """Return the columns of this block, the last one repeated where members do not fill it."""
         if shared or rows.shape[-1] == 1:
             return np.ascontiguousarray(rows)
         return np.ascontiguousarray(rows[..., self._chosen])
 
 
 def forward(numbers: Numbers, keeps: bool) -> tuple[list[np.ndarray], np.ndarray]:
-    """The saved leaves of the state but its time, intervals and failures; and what is kept.
+    """Return the saved leaves of the state but its time, intervals and failures; and what is kept.
 
     Of members nothing is kept: they are run again.
     """
@@ -166,14 +166,14 @@ def _ran(block: Block, plan: Schedule, keeps: bool) -> Ran:
 
 
 def _room(numbers: Numbers, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Room for saved rows, intervals, and the first steps that failed."""
+    """Allocate saved rows, intervals, and the first steps that failed."""
     records, count = len(numbers.problem.plan.saved), numbers.count
     sizes = (records, size, count), (records, len(INTERVAL), count), (count,)
     return np.empty(sizes[0]), np.empty(sizes[1]), np.empty(sizes[2])
 
 
 def push(numbers: Numbers, tangents: Sequence[Leaf | None]) -> list[np.ndarray]:
-    """Tangents of the saved leaves of the state but its time.
+    """Return tangents of the saved leaves of the state but its time.
 
     **Arguments:** `tangents`: of the leaves of `numbers`, `None` for what does not move. All leaves
     of the state have one.
@@ -209,7 +209,7 @@ def push(numbers: Numbers, tangents: Sequence[Leaf | None]) -> list[np.ndarray]:
 def _of_parts(
     problem: Problem, leaves: Sequence[Leaf | None]
 ) -> tuple[Wanted, Sequence[Leaf | None], Sequence[Leaf | None]]:
-    """What is wanted, its leaves, and those of the state."""
+    """Return what is wanted, its leaves, and those of the state."""
     split = len(problem.params.shapes)
     wanted = Wanted(tuple(x is not None for x in leaves[:split]), leaves[-1] is not None)
     return wanted, wanted.of(leaves[:split], leaves[-1]), leaves[split:-1]
@@ -218,7 +218,7 @@ def _of_parts(
 def pull(
     numbers: Numbers, wanted: Wanted, cotangents: Sequence[Leaf], kept: np.ndarray | None
 ) -> list[np.ndarray]:
-    """Cotangents of what is wanted among parameters and step, and of all leaves of the state.
+    """Pull back to what is wanted among parameters and step, and to all leaves of the state.
 
     **Arguments:** `cotangents`: of the saved leaves of the state but its time; `kept`: what a
     single run has kept.
@@ -245,7 +245,7 @@ def pull(
 
 
 def _records(numbers: Numbers, leaves: Sequence[Leaf]) -> np.ndarray:
-    """Rows (records, numbers, members) from leaves (members, records, ...)."""
+    """Turn leaves (members, records, ...) into rows (records, numbers, members)."""
     records, count = len(numbers.problem.plan.saved), numbers.count
     parts = []
     for leaf in leaves:

@@ -44,7 +44,7 @@ run_p, push_p, pull_p, turn_p = (
 
 
 def run(problem: Problem, leaves: Sequence[Array]) -> list[Array]:
-    """The saved leaves of the state but its time, intervals and failures."""
+    """Return the saved leaves of the state but its time, intervals and failures."""
     own = (False,) * len(leaves)
     return run_p.bind(*leaves, problem=problem, members=None, own=own, keeps=False)[:-1]
 
@@ -54,7 +54,7 @@ def _shaped(members: int | None, shape: tuple[int, ...], dtype: Any = np.float64
 
 
 def _saved(problem: Problem, members: int | None) -> list[ShapedArray]:
-    """The shapes of saved states, without their times."""
+    """Return the shapes of saved states, without their times."""
     return [_shaped(members, (len(problem.plan.saved), *s)) for s in problem.state.shapes[:-1]]
 
 
@@ -124,7 +124,7 @@ def _push_jvp(
     own: Flags,
     given: Flags,
 ) -> tuple[list[Array], list[Any]]:
-    """Linear in the tangents; all else is of the second order."""
+    """Differentiate a push, which is linear in the tangents; all else is of the second order."""
     params: dict[str, Any] = {"problem": problem, "members": members, "own": own, "given": given}
     outs = push_p.bind(*primals, **params)
     leaves, kept, ways = split(primals, given)
@@ -147,7 +147,7 @@ def _pull_jvp(
     own: Flags,
     given: Flags,
 ) -> tuple[list[Array], list[Any]]:
-    """Linear in the cotangents; how it changes with all else is a turn."""
+    """Differentiate a pull, linear in the cotangents; how it changes with all else is a turn."""
     common: dict[str, Any] = {"problem": problem, "members": members, "given": given}
     outs = pull_p.bind(*primals, **common, own=own)
     leaves, kept, _ = split(primals, given)
@@ -166,7 +166,7 @@ def _pull_jvp(
 
 
 def _turn_jvp(primals: Sequence[Array], tangents: Sequence[Any], **params: Any) -> tuple:
-    """Linear in the last tangents; all else is of the third order."""
+    """Differentiate a turn, linear in its last tangents; all else is of the third order."""
     count = len(primals) - sum(params["moved"])
     outs = turn_p.bind(*primals, **params)
     full = [ad.instantiate_zeros(t) for t in tangents]
@@ -176,7 +176,7 @@ def _turn_jvp(primals: Sequence[Array], tangents: Sequence[Any], **params: Any) 
 
 
 def without_kept(own: Flags, given: Flags) -> Flags:
-    """The flags of all arguments but of what was kept."""
+    """Return the flags of all arguments but of what was kept."""
     return (*own[: len(given)], *own[len(given) + 1 :])
 
 
@@ -202,7 +202,7 @@ def _transposed(
     own: Flags,
     given: Flags,
 ) -> list[Any]:
-    """What the transpose makes of cotangents: of tangents that members share, for all together."""
+    """Transpose a push or a pull: tangents that members share get one cotangent for all."""
     leaves, kept, ways = split(arguments, given)
     ends = [ad.instantiate_zeros(c) for c in cotangents]
     flags = (*own[: len(leaves)], False, *[members is not None] * len(ends))
@@ -221,7 +221,7 @@ def _turn_transpose(
     given: Flags,
     moved: Flags,
 ) -> list[Any]:
-    """The turn itself: second derivatives of a number are symmetric."""
+    """Return the turn itself: second derivatives of a number are symmetric."""
     count = len(arguments) - sum(moved)
     ways = [ad.instantiate_zeros(c) for c in cotangents]
     flags = (*own[:count], *[members is not None] * len(ways))

@@ -36,7 +36,7 @@ class Schedule(NamedTuple):
         return np.minimum(np.arange(0, self.steps + self.every, self.every), self.steps)
 
     def pieces(self, first: int, last: int, most: int) -> list[tuple[int, int, int]]:
-        """Pieces (start, records, steps of each) of the steps from `first` to `last`.
+        """Return pieces (start, records, steps of each) of the steps from `first` to `last`.
 
         A piece has at most `most` steps, or as many as lie between two saved states.
         """
@@ -53,19 +53,19 @@ class Schedule(NamedTuple):
         return found
 
     def row(self, step: int) -> int | None:
-        """Which of the saved states lies at the end of so many steps."""
+        """Return the row of the saved state that lies at the end of `step` steps."""
         if step % self.every and step != self.steps:
             return None
         return -(-step // self.every)
 
 
 def is_short(steps: int, numbers: int) -> bool:
-    """Whether all states of so many steps are kept, each of so many numbers."""
+    """Return whether all states of `steps` steps are kept, each of `numbers` numbers."""
     return 8 * steps * numbers <= _SHORT
 
 
 def piece_length(steps: int, numbers: int) -> int:
-    """How long the pieces are into which a long stretch is cut, with states of so many numbers.
+    """Return the length of the pieces of a long stretch, for states of `numbers` numbers.
 
     The square root of its length, or as many steps as the cache of a processor holds.
     """
@@ -98,12 +98,12 @@ class Block:
         return At(at.step + records * every, state, memory, at.failure)
 
     def begin(self) -> "At":
-        """Before the first step."""
+        """Return the point before the first step."""
         failure = np.full((len(FAILURE), self.columns), np.nan)
         return At(0, self.start, np.zeros((self.remembered, self.columns)), failure)
 
     def rows(self, count: int, width: int | None = None) -> np.ndarray:
-        """Room for rows of numbers."""
+        """Allocate rows of numbers."""
         return np.empty((count, self.size if width is None else width, self.columns))
 
 
@@ -185,7 +185,7 @@ def run_sparsely(block: Block, plan: Schedule, most: int) -> Ran:
 
 
 def _saved(block: Block, plan: Schedule) -> tuple[np.ndarray, np.ndarray]:
-    """Room for what is saved, with the start in it."""
+    """Allocate what is saved, with the start in it."""
     count = len(plan.saved)
     states, since = block.rows(count), block.rows(count, len(INTERVAL))
     states[0], since[0] = block.start, 0.0
@@ -210,7 +210,7 @@ class Pullback:
         self._nothing = np.zeros((1, block.size - 1, block.columns))
 
     def through(self, kept: np.ndarray | None) -> np.ndarray:
-        """The cotangents of the start, and the sums, from what a run has kept, or from nothing."""
+        """Return the cotangents of the start, and the sums, from what a run kept, if anything."""
         block, steps = self.block, self.plan.steps
         if kept is None:
             self._stretch(block.begin(), steps)

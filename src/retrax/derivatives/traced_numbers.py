@@ -97,7 +97,7 @@ def _ask_all(system: AbstractGroupSystem, integrator: AbstractIntegrator, state:
 
 
 def _traced(looks: Looks) -> dict[Place, Any]:
-    """The numbers that JAX is tracing, by their places."""
+    """Return the numbers that JAX is tracing, by their places."""
     return {
         (i, call, k): x
         for i, look in enumerate(looks)
@@ -108,6 +108,6 @@ def _traced(looks: Looks) -> dict[Place, Any]:
 
 
 def _without(look: Look, i: int, traced: dict[Place, Any]) -> Look:
-    """The look with stand-ins for its traced numbers."""
+    """Return the look with stand-ins for its traced numbers."""
     places = {(call, k) for which, call, k in traced if which == i}
     return look.closed(places)

@@ -21,7 +21,7 @@ from retrax.trajectory.trajectory import Trajectory
 
 
 def simulate_traced(traced: Run, backend: str) -> Trajectory:
-    """The trajectory of a run of which JAX is tracing some number.
+    """Return the trajectory of a run of which JAX is tracing some number.
 
     A failing step raises no exception: later numbers are NaN, and `failed` is true.
     """
@@ -52,7 +52,7 @@ def simulate_traced(traced: Run, backend: str) -> Trajectory:
 
 
 def _natively(traced: Run, schedule: Schedule, backend: str, h: jax.Array) -> Any:
-    """States, intervals and failures; `None` where the run is left to XLA."""
+    """Return states, intervals and failures; `None` where the run is left to XLA."""
     if backend == "gpu":
         raise BadInput(
             "backend = 'gpu' runs many bodies on a GPU; one body runs on 'native' or 'xla', "

@@ -25,7 +25,7 @@ def run_by_xla(
     h: Array,
     plan: Schedule,
 ) -> tuple[State, Interval, Bool[Array, " record"]]:
-    """Saved states, their times those of the start, intervals, and whether a step has failed.
+    """Return saved states, their times those of the start, intervals, and whether a step failed.
 
     From a step that fails on, all numbers are NaN, or -1 among whole numbers.
     """
@@ -39,7 +39,7 @@ def run_by_xla(
 
 
 def _nan_where(failed: Bool[Array, " record"], tree: PyTree) -> PyTree:
-    """NaN, or -1 among whole numbers, in the rows of arrays at which a run has failed."""
+    """Return NaN, or -1 among whole numbers, in the rows of arrays at which a run has failed."""
 
     def blank(x: Array) -> Array:
         lost = failed.reshape(-1, *[1] * (x.ndim - 1))
@@ -50,7 +50,7 @@ def _nan_where(failed: Bool[Array, " record"], tree: PyTree) -> PyTree:
 
 
 def outs_by_xla(problem: Problem) -> Callable[..., list[Array]]:
-    """The run of one body as a function of its leaves: states, intervals and failures."""
+    """Return the run of one body as a function of its leaves: states, intervals and failures."""
     count = len(problem.params.shapes)
 
     def outs(*leaves: Array) -> list[Array]:
@@ -63,7 +63,7 @@ def outs_by_xla(problem: Problem) -> Callable[..., list[Array]]:
 
 
 def push_by_xla(problem: Problem, given: Flags) -> Callable[..., list[Array]]:
-    """Tangents of the saved states of one body, from leaves and tangents of those given."""
+    """Return tangents of the saved states of one body, from leaves and tangents of those given."""
 
     def tangents(*arguments: Array) -> list[Array]:
         leaves, ways = arguments[: len(given)], iter(arguments[len(given) :])
@@ -75,7 +75,7 @@ def push_by_xla(problem: Problem, given: Flags) -> Callable[..., list[Array]]:
 
 
 def pull_by_xla(problem: Problem, given: Flags) -> Callable[..., list[Array]]:
-    """Cotangents of the leaves that are given of one body, from leaves and those of its states."""
+    """Pull back through one body: cotangents of given leaves, from leaves and those of states."""
 
     def cotangents(*arguments: Array) -> list[Array]:
         leaves, ends = arguments[: len(given)], arguments[len(given) :]
@@ -101,7 +101,7 @@ def pull_by_xla(problem: Problem, given: Flags) -> Callable[..., list[Array]]:
 
 
 def turn_by_xla(problem: Problem, given: Flags, moved: Flags) -> Callable[..., list[Array]]:
-    """Tangents of what a pull gives, from its leaves and cotangents and tangents of some leaves."""
+    """Return tangents of what a pull gives, from its leaves, cotangents and some tangents."""
 
     def tangents(*arguments: Array) -> list[Array]:
         count, split = len(moved), len(arguments) - sum(moved)
@@ -114,7 +114,7 @@ def turn_by_xla(problem: Problem, given: Flags, moved: Flags) -> Callable[..., l
 
 
 def still(x: Array) -> Any:
-    """The tangent of what does not move."""
+    """Return the tangent of what does not move."""
     if jnp.issubdtype(jax.typeof(x).dtype, jnp.floating):
         return jnp.zeros_like(x)
     return np.zeros(jax.typeof(x).shape, jax.dtypes.float0)
@@ -127,7 +127,7 @@ def _states(outs: Sequence[Array], problem: Problem) -> list[Array]:
 def of_members(
     function: Callable[..., list[Array]], members: int | None, own: Flags
 ) -> Callable[..., list[Array]]:
-    """The function itself, or mapped over members."""
+    """Return the function itself, or mapped over members."""
     if members is None:
         return function
     return jax.vmap(function, in_axes=tuple(0 if o else None for o in own), axis_size=members)

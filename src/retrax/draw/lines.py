@@ -10,7 +10,7 @@ from retrax.numerics.meant import explain_keywords
 
 @explain_keywords
 def line(points: ArrayLike, colour: str = "") -> Shape:
-    """A line through points, as wide everywhere however near one looks at it.
+    """Return a line through points, as wide everywhere however near one looks at it.
 
     **Arguments:** `points`: one a row, three numbers each, or two in the plane; `colour`: a name of
     the palette, or `#rrggbb`.
@@ -24,7 +24,7 @@ def line(points: ArrayLike, colour: str = "") -> Shape:
 
 @explain_keywords
 def arrow(start: ArrayLike, vector: ArrayLike, colour: str = "orange") -> Shape:
-    """An arrow that begins at `start` and goes along `vector`, as long as the vector is."""
+    """Return an arrow that begins at `start` and goes along `vector`, as long as the vector is."""
     first = triple("start", start)
     last = tuple((np.array(first) + np.array(triple("vector", vector))).tolist())
     return Shape("arrow", points=(first, last), colour=require_colour(colour))
@@ -32,5 +32,5 @@ def arrow(start: ArrayLike, vector: ArrayLike, colour: str = "orange") -> Shape:
 
 @explain_keywords
 def trail(point: ArrayLike, colour: str = "sky") -> Shape:
-    """The path that a point leaves behind it: one of a body, or one that a function returns."""
+    """Return the path that a point leaves behind: one of a body, or one that a function returns."""
     return Shape("trail", points=(triple("point", point),), colour=require_colour(colour))

@@ -21,25 +21,25 @@ _THICK, _WIDE = 0.03, 0.12
 
 @explain_keywords
 def box(size: ArrayLike, colour: str = "") -> Shape:
-    """A box about the origin with these three sides along the axes; one number makes a cube."""
+    """Return a box about the origin with these sides along the axes; one number makes a cube."""
     return _solid("box", np.diag(_sides("size", size)), colour)
 
 
 @explain_keywords
 def sphere(radius: float, colour: str = "") -> Shape:
-    """A ball about the origin; without a colour its octants have two, which shows how it turns."""
+    """Return a ball about the origin; without a colour its octants have two, to show turns."""
     return _solid("ball", require_number("radius", radius, "> 0") * np.eye(3), colour)
 
 
 @explain_keywords
 def ellipsoid(semiaxes: ArrayLike, colour: str = "") -> Shape:
-    """An ellipsoid about the origin with these semiaxes along the axes."""
+    """Return an ellipsoid about the origin with these semiaxes along the axes."""
     return _solid("ball", np.diag(_sides("semiaxes", semiaxes)), colour)
 
 
 @explain_keywords
 def cylinder(radius: float, axis: ArrayLike, width: float, colour: str = "") -> Shape:
-    """A cylinder about the origin.
+    """Return a cylinder about the origin.
 
     **Arguments:** `radius`; `axis`: its direction; `width`: how long it is along the axis.
     """
@@ -50,7 +50,7 @@ def cylinder(radius: float, axis: ArrayLike, width: float, colour: str = "") -> 
 def wheel(
     radius: float, axis: ArrayLike = (0.0, 1.0, 0.0), width: float | None = None, colour: str = ""
 ) -> Shape:
-    """A wheel about the origin, a cylinder with spokes that show how far it has turned.
+    """Return a wheel about the origin, a cylinder with spokes that show how far it has turned.
 
     **Arguments:** `radius`; `axis`: that it turns about; `width`: about an eighth of the radius
     unless given.
@@ -61,7 +61,7 @@ def wheel(
 
 @explain_keywords
 def rod(a: ArrayLike, b: ArrayLike, radius: float | None = None, colour: str = "") -> Shape:
-    """A round rod from the point `a` to the point `b`.
+    """Return a round rod from the point `a` to the point `b`.
 
     **Arguments:** `radius`: 0.03 of its length unless given.
     """
@@ -70,7 +70,7 @@ def rod(a: ArrayLike, b: ArrayLike, radius: float | None = None, colour: str = "
 
 @explain_keywords
 def cone(a: ArrayLike, b: ArrayLike, radius: float | None = None, colour: str = "") -> Shape:
-    """A cone with its base about the point `a` and its tip at the point `b`.
+    """Return a cone with its base about the point `a` and its tip at the point `b`.
 
     **Arguments:** `radius`: of the base, 0.03 of its length unless given.
     """
@@ -94,7 +94,7 @@ def _between(kind: str, a: ArrayLike, b: ArrayLike, radius: float | None, colour
 
 
 def _round(radius: float, axis: ArrayLike, width: float) -> Float[np.ndarray, "3 3"]:
-    """The matrix that takes a cylinder of radius and length 1 along e3 to one along `axis`."""
+    """Return the matrix from a cylinder of radius and length 1 along e3 to one along `axis`."""
     radius = require_number("radius", radius, "> 0")
     width = require_number("width", width, "> 0")
     along = host_finite64("axis", axis, (3,))

@@ -40,7 +40,7 @@ def mesh(
     colour: str = "",
     most: int = MOST,
 ) -> Shape:
-    """A surface of triangles, given by its corners or read from a file.
+    """Return a surface of triangles, given by its corners or read from a file.
 
     **Arguments:**
 
@@ -95,7 +95,7 @@ def unpacked(corners: str, triangles: str) -> tuple[Corners, Triangles]:
 
 
 def coarser(corners: Corners, triangles: Triangles, most: int) -> tuple[Corners, Triangles]:
-    """Merge equal corners, and then near ones until there are at most so many triangles."""
+    """Merge equal corners, and then near ones until at most this number of triangles is left."""
     corners, triangles = _merged(corners, triangles, np.round(_inside(corners) * _LEVELS))
     if len(triangles) <= most:
         return corners, triangles
@@ -110,7 +110,7 @@ def coarser(corners: Corners, triangles: Triangles, most: int) -> tuple[Corners,
 
 
 def _merged(corners: Corners, triangles: Triangles, cells: np.ndarray) -> tuple[Corners, Triangles]:
-    """One corner a cell, at the mean of those in it; triangles that are left with three corners."""
+    """Merge the corners in each cell to their mean; keep triangles that have three corners left."""
     _, inverse = np.unique(_single(cells.astype(np.int64)), return_inverse=True)
     count = np.bincount(inverse)
     if len(count) > _CORNERS:
@@ -129,7 +129,7 @@ def _merged(corners: Corners, triangles: Triangles, cells: np.ndarray) -> tuple[
 
 
 def _single(rows: Int[np.ndarray, "n 3"]) -> Int[np.ndarray, " n"]:
-    """One whole number for three that are not negative and below two millions."""
+    """Return one whole number for three that are not negative and below two millions."""
     a, b, c = rows.T
     return (a << 42) | (b << 21) | c
 

@@ -61,7 +61,7 @@ class Builder:
         self._known.append(known)
 
     def encloses(self, block: CodeBlock) -> bool:
-        """Whether what was written to a block has been done here too."""
+        """Return whether what was written to a block has been done here too."""
         return any(block is b for b in self._blocks)
 
     def buffer(
@@ -104,7 +104,7 @@ class Builder:
         return out
 
     def is_wide(self, operand: Operand) -> bool:
-        """Whether a whole number may have more digits than a float, which is what memory holds."""
+        """Return whether a whole number may have more digits than a float: memory holds floats."""
         if isinstance(operand, Value):
             return operand in self._wide
         return not isinstance(operand, float) and abs(int(operand)) > 2**53
@@ -113,7 +113,7 @@ class Builder:
         return any(isinstance(x, Value) and x in self._wide for x in operands)
 
     def is_singular(self, operand: Operand) -> bool:
-        """Whether a value may be infinite or NaN although all numbers of the state are small."""
+        """Return whether a value may be infinite or NaN although the state's numbers are small."""
         return isinstance(operand, Value) and operand in self._singular
 
     def made(self, operand: Operand, name: str) -> tuple[Operand, ...] | None:
@@ -239,7 +239,7 @@ def simplify(name: str, operands: Sequence[Operand]) -> Operand | None:
 
 
 def _widens(name: str, operands: Sequence[Operand]) -> bool:
-    """Whether an operation makes numbers of many digits from those of few."""
+    """Return whether an operation makes numbers of many digits from those of few."""
     if name == "mul":
         return all(isinstance(x, Value) for x in operands)
     if name == "bits_of_float":
@@ -256,7 +256,7 @@ def _is(operand: Operand, number: int) -> bool:
 
 
 def same(a: Operand, b: Operand) -> bool:
-    """Whether two operands are the same value, or the same constant down to its sign and type."""
+    """Return whether two operands are the same value, or the same constant, sign and type too."""
     return _identity(a) == _identity(b)
 
 

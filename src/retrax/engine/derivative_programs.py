@@ -58,7 +58,7 @@ class Wanted(NamedTuple):
 def push_program(
     structure: Structure, avals: tuple, identity: Fingerprint, wanted: Wanted
 ) -> tuple[Program, StepInputs]:
-    """(1): a step of a state with a tangent beside it; parameters have theirs after them.
+    """Return the program (1): a step of a state with a tangent; parameters have theirs after them.
 
     The state is (g, momentum and control, their tangents, the tangent of time, time).
     """
@@ -67,7 +67,7 @@ def push_program(
     memory = memory_of(parts.system, parts.integrator, state)
 
     def moved(given: list, now: tuple, h: Any, remembered: Any, dremembered: Any) -> tuple:
-        """The step and its derivative."""
+        """Return the step and its derivative."""
         own, dots = given[: len(params)], given[len(params) :]
         g, mu, dg, dmu, dt, t = now
 
@@ -128,7 +128,7 @@ class PullInputs(NamedTuple):
 def pull_program(
     structure: Structure, avals: tuple, identity: Fingerprint, wanted: Wanted
 ) -> tuple[Program, PullInputs]:
-    """(2): from the point of step k, and the cotangents at its end, to those at its start.
+    """Return the program (2), from step k and the cotangents at its end to those at its start.
 
     Inputs are parameters, point, what is carried, time and h; outputs are what is carried. What a
     step remembers only saves work, so that it is left out.
@@ -159,7 +159,7 @@ def pull_program(
 
 
 def _moving(state: State) -> tuple[Any, Any]:
-    """The momentum, and what a controller keeps: `None` has no numbers."""
+    """Return the momentum, and what a controller keeps: `None` has no numbers."""
     return state.momentum, state.control
 
 
@@ -169,7 +169,7 @@ def _state(g: Any, moving: tuple[Any, Any], t: Any) -> State:
 
 
 def _items(inputs: Sequence[Any], counts: Sequence[int]) -> list[int]:
-    """How many inputs make up the first so many numbers, the next so many, and so on."""
+    """Return how many inputs make up each group of numbers, whose sizes are `counts`."""
     items, left = [], iter(inputs)
     for count in counts:
         taken = 0

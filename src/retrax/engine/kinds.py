@@ -96,7 +96,7 @@ def bits(kind: Kind) -> int:
 
 
 def bounds(kind: Kind) -> tuple[int, int]:
-    """The smallest and the largest whole number of a kind."""
+    """Return the smallest and the largest whole number of a kind."""
     info = np.iinfo(DTYPE[kind])
     return int(info.min), int(info.max)
 
@@ -240,7 +240,7 @@ def _signed(kind: Kind, a: int) -> int:
 
 
 def _shift(kind: Kind, a: int, b: int, turn: Callable[[int, int], int], beyond: int) -> Constant:
-    """Shift by b bits, taken without sign; `beyond` is left if there are not so many."""
+    """Shift by b bits, taken without sign; `beyond` is left if b is too large."""
     places = _pattern(kind, b)
     return constant(turn(a, places) if places < bits(kind) else beyond, kind)
 

@@ -46,7 +46,7 @@ class _Listing:
         return self.known.setdefault(x, f"{letter}{len(self.known)}")
 
     def at(self, view: View, index: str = "k") -> str:
-        """The entry of a view that belongs to k, or to another index."""
+        """Return the entry of a view that belongs to k, or to another index."""
         k = {1: index, -1: f"-{index}"}.get(view.stride, f"{view.stride} {index}")
         return f"{self.name(view.buffer)}[{k}{f' + {view.offset}' if view.offset else ''}]"
 

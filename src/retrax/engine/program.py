@@ -208,7 +208,7 @@ class Program:
         return any(isinstance(x, Buffer) for x in self.inputs)
 
     def count(self) -> int:
-        """The number of scalar operations, loop bodies counted once."""
+        """Return the number of scalar operations, loop bodies counted once."""
         return sum(1 for instruction in walk(self.block) if isinstance(instruction, Operation))
 
 

@@ -46,12 +46,12 @@ _NONE: Any = np.int64(0)
 
 
 def quiet() -> Interval:
-    """An interval in which nothing has happened."""
+    """Return an interval in which nothing has happened."""
     return Interval(_NONE, _ZERO, _ZERO)
 
 
 def start(state: Any, memory: Memory | None = None) -> Progress:
-    """A loop that has not taken a step."""
+    """Return a loop that has not taken a step."""
     went = StepInfo(_YES, _ZERO, _NONE, _ZERO, _YES)
     return Progress(state, memory, _NONE, _NO, went, quiet())
 
@@ -77,12 +77,12 @@ class StepInputs(NamedTuple):
 
 
 def length(item: Value | Buffer) -> int:
-    """How many numbers an input is."""
+    """Return how many numbers an input is."""
     return item.length if isinstance(item, Buffer) else 1
 
 
 def places(items: Sequence) -> list[tuple[int, Any]]:
-    """Each item with the place of its first number."""
+    """Return each item with the place of its first number."""
     ends = accumulate(length(x) for x in items)
     return [(end - length(x), x) for end, x in zip(ends, items, strict=True)]
 
@@ -104,12 +104,12 @@ class Packing:
 
     @staticmethod
     def rows(tree: Any) -> np.ndarray:
-        """One body: all its numbers, in one column."""
+        """Return the numbers of one body in one column."""
         leaves = [np.asarray(leaf, dtype=float).ravel() for leaf in jax.tree.leaves(tree)]
         return np.concatenate(leaves)[:, None] if leaves else np.empty((0, 1))
 
     def member_rows(self, tree: Any) -> np.ndarray:
-        """Bodies stacked along the first axis of every leaf: one column each."""
+        """Pack bodies stacked along the first axis of every leaf: one column each."""
         leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
         rows = np.empty((self.size, len(leaves[0])))
         first = 0
@@ -120,7 +120,7 @@ class Packing:
         return rows
 
     def unpack(self, rows: np.ndarray) -> Any:
-        """Leaves of shape (..., bodies, *shape), as views, from rows (..., size, bodies)."""
+        """Return leaves of shape (..., bodies, *shape), as views, from rows (..., size, bodies)."""
         leaves = []
         *before, _, bodies = rows.shape
         for shape, first, last in self.slots:
@@ -129,7 +129,7 @@ class Packing:
         return jax.tree.unflatten(self.structure, leaves)
 
     def unpack_one(self, numbers: np.ndarray, copy: bool = False) -> Any:
-        """Leaves of shape (..., *shape) from the numbers (..., size) of one body.
+        """Return leaves of shape (..., *shape) from the numbers (..., size) of one body.
 
         They are views of the numbers, unless a `copy` is asked for.
         """
@@ -142,7 +142,7 @@ class Packing:
         return jax.tree.unflatten(self.structure, leaves)
 
     def traced(self, numbers: Sequence[Array]) -> Any:
-        """The pytree of one body, from its numbers as JAX scalars."""
+        """Return the pytree of one body, from its numbers as JAX scalars."""
         leaves = []
         for (shape, first, last), dtype in zip(self.slots, self.dtypes, strict=True):
             entries = [x.astype(dtype) for x in numbers[first:last]]

@@ -70,7 +70,7 @@ def signature(
     places: tuple[Place, ...] | None = (),
     takes_traced: bool = False,
 ) -> Signature:
-    """What the program of a step depends on; a state has no functions and nothing static.
+    """Return what the program of a step depends on; a state has no functions and nothing static.
 
     `places` are those of the numbers of functions that are parameters; with `None`, of those that
     have been seen to change. Where it `takes_traced` numbers, those that JAX traces are among them.
@@ -83,7 +83,7 @@ def signature(
 
 
 def step_identity(system: Any, integrator: AbstractIntegrator) -> Fingerprint:
-    """All that a step reads besides the arrays of system and integrator."""
+    """Return all that a step reads besides the arrays of system and integrator."""
     parts = jax.tree.structure((system, integrator)).children()
     return content(*parts, settings()).fingerprint()
 
@@ -132,7 +132,7 @@ def _bind(tree: Any, others: Mapping[UserFunction, Bound]) -> Any:
 def step_program(
     structure: Structure, avals: tuple, identity: Fingerprint, unroll: bool = False
 ) -> tuple[Program, StepInputs]:
-    """The scalar program of one step: parameters, state (its time last) and h, to `guarded_step`.
+    """Trace `guarded_step` to a program: parameters, state (its time last) and h are inputs.
 
     Everything in the system and the integrator that is an array stays an input, and then the
     numbers of functions that are parameters. With `unroll` short axes are taken apart even where
@@ -174,13 +174,13 @@ def step_program(
 def guarded_step(
     system: Any, integrator: AbstractIntegrator, state: Any, h: Any, memory: Memory
 ) -> tuple[Any, StepInfo, Any, Memory]:
-    """The new state, how the step went, whether all of its numbers are finite, and its memory."""
+    """Return the new state, how the step went, whether all numbers are finite, and its memory."""
     new, info, memory = integrator.next_step(system, state, h, memory)
     return new, watched(system, new, info), is_finite(new), memory
 
 
 def memory_of(system: Any, integrator: AbstractIntegrator, state: Any) -> Memory:
-    """The shapes of what steps of this integrator hand on, seen to be float64 numbers."""
+    """Return the shapes of what steps of this integrator hand on, seen to be float64 numbers."""
     memory = jax.eval_shape(lambda s, i, x: i.memory(s, x), system, integrator, state)
     odd = [x for x in jax.tree.leaves(memory) if x.dtype != np.float64]
     if odd:
@@ -191,6 +191,6 @@ def memory_of(system: Any, integrator: AbstractIntegrator, state: Any) -> Memory
 
 
 def is_finite(new: Any) -> Any:
-    """Whether all numbers of a state are finite: a sum is only if everything in it is."""
+    """Return whether all numbers of a state are finite: a sum is only if everything in it is."""
     sums = [jnp.sum(leaf) for leaf in jax.tree.leaves(eqx.tree_at(lambda s: s.t, new, None))]
     return jnp.isfinite(sum(sums[1:], sums[0]))

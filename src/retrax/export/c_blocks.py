@@ -69,7 +69,7 @@ class CBlocks:
         return f"{stem}{self._count}"
 
     def text(self, operand: Operand, kind: Kind | None = None) -> Text:
-        """The expression that stands for an operand."""
+        """Return the expression that stands for an operand."""
         if isinstance(operand, Value):
             return self._known[operand]
         return self.operations.literal(operand, kind or kind_of(operand))
@@ -78,7 +78,7 @@ class CBlocks:
         return self.text(operand).text
 
     def number(self, operand: Operand) -> str:
-        """An operand as a float."""
+        """Return an operand as a float."""
         kind = kind_of(operand)
         if kind == "float":
             return self.name(operand)
@@ -180,7 +180,7 @@ class CBlocks:
         self.comments.interrupt()
 
     def _table(self, values: Sequence[Constant], kind: Kind) -> str:
-        """An array of constants, before the function."""
+        """Declare an array of constants before the function."""
         name, literal = self.fresh("table"), self.operations.literal
         numbers = ", ".join(literal(x, kind).text for x in values)
         kept = f"static const {self.operations.type(kind)} {name}[{len(values)}]"
@@ -235,7 +235,7 @@ class CBlocks:
         self.comments.interrupt()
 
     def base(self, buffer: Buffer) -> tuple[str, int]:
-        """An array, and the place in it where a buffer begins."""
+        """Return an array, and the place in it where a buffer begins."""
         if buffer in self.addresses:
             return self.addresses[buffer], 0
         if buffer.table is not None:
@@ -252,7 +252,7 @@ class CBlocks:
         return f"{where}[{before + place}]"
 
     def _at(self, view: View, k: str) -> str:
-        """The entry of a view that belongs to k, where it is stored."""
+        """Return the entry of a view that belongs to k, where it is stored."""
         view = self.plan.stored(view)
         where, before = self.base(view.buffer)
         offset = before + view.offset

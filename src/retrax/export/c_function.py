@@ -34,7 +34,7 @@ class CFunction:
         self.out = CBlocks(self.operations, plan, comments, self.used, inside, names, {})
 
     def text(self) -> str:
-        """The function, with what goes before it."""
+        """Return the function, with what goes before it."""
         out, touched = self.out, set().union(*buffers_of(self.block))
         places = [(name, k) for name, size in self.arguments for k in range(size)]
         seen, at = set(), 0

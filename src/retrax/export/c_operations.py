@@ -46,7 +46,7 @@ class Text(NamedTuple):
     binds: int = ATOM
 
     def within(self, binds: int) -> str:
-        """The text as an operand of something that binds so tightly."""
+        """Return the text as an operand of something that binds so tightly."""
         return f"({self.text})" if self.binds < binds else self.text
 
 
@@ -61,7 +61,7 @@ class COperations:
         return self.real if kind == "float" else TYPE[kind]
 
     def literal(self, number: Constant, kind: Kind) -> Text:
-        """A constant; floats with as many digits as tell them apart from all others."""
+        """Return a constant; floats with as many digits as tell them apart from all others."""
         if kind == "float":
             return self._float(float(number))
         if kind == "bool":
@@ -88,7 +88,7 @@ class COperations:
         return Text(f"{text}f" if single else text, _UNARY if text.startswith("-") else ATOM)
 
     def operation(self, name: str, kind: Kind, x: Sequence[Text]) -> Text:
-        """An operation on operands of a kind."""
+        """Return an operation on operands of a kind."""
         if name == "select":
             test, otherwise, chosen = x
             return Text(
@@ -106,7 +106,7 @@ class COperations:
         return self._on_whole(name, kind, x)
 
     def _reinterpreted(self, name: str, x: Sequence[Text]) -> Text:
-        """The bits of a number as those of another."""
+        """Return the bits of a number as those of another."""
         if self.real == "float":
             raise BadInput(
                 "precision = 'float', but this step reads the bits of numbers in double "
@@ -145,7 +145,7 @@ class COperations:
         return Text(f"{self.library(name)}({', '.join(y.text for y in x)})")
 
     def library(self, name: str) -> str:
-        """The function of the C library for an operation."""
+        """Return the function of the C library for an operation."""
         return LIBRARY[name] + ("f" if self.real == "float" else "")
 
     def _from_float(self, new: Kind, x: Sequence[Text]) -> Text:
@@ -201,7 +201,7 @@ class COperations:
 
 
 def in_single(x: float) -> float:
-    """A constant of a program in single precision.
+    """Return a constant of a program in single precision.
 
     A few rounding errors of double precision become as many of single precision, and the smallest
     terms that count those that single precision has: both are tolerances.
@@ -217,7 +217,7 @@ def in_single(x: float) -> float:
 
 
 def _whole_body(name: str, kind: Kind) -> str:
-    """Arithmetic of whole numbers that wraps around, with XLA's answers where C has none."""
+    """Return arithmetic of whole numbers that wraps around, with XLA's answers where C has none."""
     t, u, n = TYPE[kind], f"uint{bits(kind)}_t", bits(kind)
     wide = "uint64_t" if n == 64 else "uint32_t"
     signed = not is_unsigned(kind)

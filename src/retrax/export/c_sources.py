@@ -9,7 +9,7 @@ MARK = "# Written by retrax: replaced when a step is exported to this folder."
 
 
 def sources(model: StepModel, real: str) -> dict[str, str]:
-    """All files, by name."""
+    """Return all files, by name."""
     name = model.name
     return {
         f"{name}.h": header(model, real),
@@ -20,7 +20,7 @@ def sources(model: StepModel, real: str) -> dict[str, str]:
 
 
 def header(model: StepModel, real: str) -> str:
-    """The structs, and what can be called."""
+    """Return the structs, and the declarations of what can be called."""
     n, guard = model.name, f"{model.name.upper()}_H"
     lines = [*heading(model), f"#ifndef {guard}", f"#define {guard}", ""]
     lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
@@ -83,7 +83,7 @@ def declared(real: str, field: Field) -> str:
 
 
 def example(model: StepModel, real: str) -> str:
-    """A program that takes some steps and prints the state."""
+    """Return a program that takes some steps and prints the state."""
     n = model.name
     h = COperations(real).literal(model.h, "float").text
     shown = [(f, k) for f in model.state for k in range(min(f.size, 12))]
@@ -118,7 +118,7 @@ def example(model: StepModel, real: str) -> str:
 
 
 def cmake(model: StepModel) -> str:
-    """How CMake builds the step and the example."""
+    """Return the file by which CMake builds the step and the example."""
     n = model.name
     return f"""{MARK}
 cmake_minimum_required(VERSION 3.10)

@@ -26,7 +26,7 @@ _TABLE = 6
 
 
 def heading(model: StepModel) -> list[str]:
-    """The comment that every file begins with."""
+    """Return the comment that every file begins with."""
     return commented(f"{model.title} Written by retrax {version('retrax')}.")
 
 
@@ -71,7 +71,7 @@ class CSource:
         return found
 
     def text(self) -> str:
-        """The whole file."""
+        """Return the text of the whole file."""
         model, n = self.model, self.model.name
         self._read()
         self._open()
@@ -149,7 +149,7 @@ class CSource:
             out.addresses[item] = home
 
     def _elsewhere(self, buffer: Buffer, address: str) -> Buffer:
-        """A buffer of the same length in the order of the caller."""
+        """Return a buffer of the same length in the order of the caller."""
         other = Buffer(next(self._numbers), buffer.length, buffer.kind)
         self.out.addresses[other] = address
         return other
@@ -207,7 +207,7 @@ class CSource:
         self.out.line(f"memcpy({there} + {to}, {here} + {start}, {size} * sizeof({self.real}));")
 
     def _steps(self) -> None:
-        """The loop over steps."""
+        """Print the loop over steps."""
         out, ports, n = self.out, self.ports, self.model.name.upper()
         out.line(f"{self.real} residual = {self._number(0.0)}, increment = {self._number(0.0)};")
         out.line("int converged = 1, in_chart = 1, iterations = 0;")
@@ -247,7 +247,7 @@ class CSource:
             out.line("break;")
 
     def _move(self) -> None:
-        """The next step begins where this one ends."""
+        """Let the next step begin where this one ends."""
         out, ports = self.out, self.ports
         out.line("/* The next step begins where this one has ended. */")
         out.update(ports.carried, ports.new_numbers)
@@ -274,7 +274,7 @@ class CSource:
         out.line("return status;")
 
     def _others(self) -> list[str]:
-        """The functions that prepare a state."""
+        """Return the functions that prepare a state."""
         model, n = self.model, self.model.name
         body: list[str] = []
         for pointer, among in (("p", model.params), ("s", model.state)):
@@ -314,7 +314,7 @@ class CSource:
 
 
 def wrapped(text: str, indent: str = "") -> str:
-    """A long list of numbers in lines of a readable length."""
+    """Wrap a long list of numbers in lines of a readable length."""
     return "\n".join(
         textwrap.wrap(
             text,

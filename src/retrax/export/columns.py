@@ -7,7 +7,7 @@ from retrax.engine.program import Buffer, CodeBlock, Each, Value, View
 
 
 def rearranging(source: Buffer, target: Buffer, widths: Widths, numbers: Iterator[int]) -> Each:
-    """The loop that copies a buffer to one that is stored in another order.
+    """Return the loop that copies a buffer to one that is stored in another order.
 
     `numbers` are for values that nothing else has.
     """

@@ -28,7 +28,7 @@ class Comments:
         self.silenced = False
 
     def before(self, instruction: Instruction) -> list[str]:
-        """The lines of a comment that goes before an instruction; none if it goes on as before."""
+        """Return the lines of a comment before an instruction; none if it goes on as before."""
         origin = self._origin(instruction)
         if origin is None or self.silenced:
             return []
@@ -48,7 +48,7 @@ class Comments:
 
 
 def commented(text: str) -> list[str]:
-    """A comment in C, in lines of a readable length."""
+    """Return a comment in C, in lines of a readable length."""
     safe = text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").rstrip("\\")
     lines = textwrap.wrap(safe, _WIDTH - 6)
     framed = [f"/* {lines[0]}", *(f" * {line}" for line in lines[1:])]
@@ -77,7 +77,7 @@ def _name(code: CodeType) -> str:
 
 @lru_cache(maxsize=1024)
 def _sentence(code: CodeType) -> str:
-    """The first line of what a function says about itself, or that its base class says."""
+    """Return the first line of what a function says about itself, or that its base class says."""
     text = inspect.getdoc(_function(code)) or ""
     if not text and code.co_consts and isinstance(code.co_consts[0], str):
         text = code.co_consts[0] if "\n" in code.co_consts[0] or " " in code.co_consts[0] else ""
@@ -89,7 +89,7 @@ def _sentence(code: CodeType) -> str:
 
 
 def _function(code: CodeType) -> Any:
-    """The function or method that a code belongs to, if its module knows it by name."""
+    """Return the function or method that a code belongs to, if its module knows it by name."""
     modules = [m for m in list(sys.modules.values()) if _file(m) == code.co_filename]
     found: Any = modules[0] if modules else None
     for part in code.co_qualname.split("."):

@@ -39,7 +39,7 @@ class Variable(NamedTuple):
 
 
 def variables(model: StepModel) -> list[Variable]:
-    """Parameters, then the state, of which inputs are inputs and the rest are outputs."""
+    """Return parameters, then the state, of which inputs are inputs and the rest are outputs."""
     found = []
     for among, first in ((model.params, 0), (model.state, model.param_count)):
         for field in among:
@@ -54,7 +54,7 @@ def variables(model: StepModel) -> list[Variable]:
 
 
 def _entry(field: Field, k: int) -> str:
-    """A number of a field, indices from 1 on, as FMI names them."""
+    """Return a number of a field, indices from 1 on, as FMI names them."""
     index = np.unravel_index(k, field.shape) if field.shape else ()
     return field.name + (f"[{','.join(str(i + 1) for i in index)}]" if index else "")
 
@@ -76,13 +76,13 @@ def write_fmu(model: StepModel, place: Path, kind: str) -> None:
 
 
 def _token(text: str) -> str:
-    """A name for what the sources do."""
+    """Return a name for what the sources do."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     return f"{{{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}}}"
 
 
 def _sources(model: StepModel, kind: str) -> tuple[dict[str, str], str, bool]:
-    """The C of the step with FMI around it, its token, and whether it has derivatives."""
+    """Return the C of the step with FMI around it, its token, and whether it has derivatives."""
     name, upper = model.name, model.name.upper()
     numbers = sum(field.size for field in model.state)
     push, work = "", 1
@@ -152,7 +152,7 @@ def _sources(model: StepModel, kind: str) -> tuple[dict[str, str], str, bool]:
 
 
 def _binary(written: dict[str, str]) -> bytes | None:
-    """The shared library for this machine, or `None` with a warning."""
+    """Return the shared library for this machine, or `None` with a warning."""
     compiler = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
     here = (platform.system(), platform.machine())
     if compiler is None or here != ("Linux", "x86_64"):

@@ -34,7 +34,7 @@ class LlvmStep:
         self._numbering = count(-1, -1)
 
     def module(self) -> str:
-        """All of it, as LLVM reads it."""
+        """Return the text of the whole module."""
         model, out, n = self.model, self.out, self.model.name
         self._entry()
         self._open()
@@ -213,7 +213,7 @@ define void @{n}_restart(ptr %s) {{
         return out.let(f"fadd double %clock.start, {out.let(f'fmul double {steps}, %h')}")
 
     def _steps(self) -> None:
-        """The loop over steps, which ends before one that fails."""
+        """Print the loop over steps, which ends before one that fails."""
         out, ports = self.out, self.ports
         out.line("br label %head")
         out.begin("head")
@@ -299,7 +299,7 @@ define void @{n}_restart(ptr %s) {{
 
 
 def section_sizes(code: bytes) -> dict[str, int]:
-    """The sizes of the sections of an ELF file with code and constants, by name."""
+    """Return the sizes of the sections of an ELF file with code and constants, by name."""
     wide = code[4] == 2
     order = "<" if code[5] == 1 else ">"
     table, entry, number, names = (

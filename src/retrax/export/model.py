@@ -138,7 +138,7 @@ class StepModel:
         assert Info._fields == StepInfo._fields
 
     def program_of(self, function: Callable[..., Any], *examples: Any) -> Program:
-        """The program of `function(system, integrator, *examples)`, parameters first."""
+        """Return the program of `function(system, integrator, *examples)`, parameters first."""
         parts = Parts(self.made_for.tree, self.made_for.avals)
 
         def traced(params: list, *given: Any) -> Any:
@@ -222,7 +222,7 @@ def _started(system: AbstractGroupSystem, state: object) -> State:
 
 
 def _timeless(program: Program, inputs: StepInputs) -> Program:
-    """The program without the new time, which whoever takes steps finds by counting them."""
+    """Return the program without the new time, which callers find by counting steps."""
     outputs = list(program.outputs)
     outputs[inputs.state - 1] = 0.0
     return live(replace(program, outputs=tuple(outputs)))

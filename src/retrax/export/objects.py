@@ -31,7 +31,7 @@ MACHINES = {
 
 
 def machine_code(model: StepModel, target: str | None) -> bytes:
-    """An object file with the functions of the header; without a target for this machine."""
+    """Return an object file with the functions of the header; without a target for this machine."""
     machine = _here() if target is None else choose("target", target, MACHINES)
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
@@ -56,7 +56,7 @@ def machine_code(model: StepModel, target: str | None) -> bytes:
 
 
 def _here() -> Machine:
-    """This processor, with all that it has."""
+    """Describe this processor, with all its features."""
     features = llvm.get_host_cpu_features().flatten()
     long = f"i{8 * ctypes.sizeof(ctypes.c_long)}"
     return Machine(llvm.get_process_triple(), llvm.get_host_cpu_name(), features, long, reloc="pic")

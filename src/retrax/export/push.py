@@ -19,7 +19,7 @@ _NUMBER = jax.ShapeDtypeStruct((), jnp.float64)
 
 
 def push_program(model: StepModel) -> Program:
-    """From parameters, state, h, and changes of parameters and state, to the change of the state.
+    """Return the program of how the state changes with parameters and state.
 
     Time does not change, and is left out of the result.
     """

@@ -51,7 +51,7 @@ class WasmStep:
         self._start, self._count = self.code.local(F64), self.code.local(F64)
 
     def function(self) -> Function:
-        """The function `run`."""
+        """Return the function `run`."""
         self._read()
         self._open()
         self._loop()
@@ -59,7 +59,7 @@ class WasmStep:
         return Function("run", (F64, I32), True, self.code)
 
     def data(self) -> list[tuple[int, bytes]]:
-        """What memory holds at first: parameters, state, tables."""
+        """Return what memory holds at first: parameters, state, tables."""
         numbers = [x for field in self.model.params for x in field.values]
         numbers += [x for field in self.model.state for x in field.values]
         numbers.append(self.model.time.values[0])
@@ -100,7 +100,7 @@ class WasmStep:
             self.out.addresses[buffer] = byte
 
     def _elsewhere(self, buffer: Buffer, byte: int) -> Buffer:
-        """A buffer of the same length in the order of the caller."""
+        """Return a buffer of the same length in the order of the caller."""
         other = Buffer(next(self._numbers), buffer.length, buffer.kind)
         self.out.addresses[other] = byte
         return other
@@ -188,7 +188,7 @@ class WasmStep:
         code.op("f64.add")
 
     def _loop(self) -> None:
-        """The loop over steps, which ends before one that fails."""
+        """Print the loop over steps, which ends before one that fails."""
         out, code, info = self.out, self.code, self.model.info
         self._sums = {name: code.local(F64) for name in INFO}
         for name in ("converged", "in_chart"):
@@ -283,7 +283,7 @@ class Further(NamedTuple):
 
 
 def wasm(model: StepModel, further: Sequence[Further] = ()) -> tuple[bytes, dict[str, Any]]:
-    """The module, and where its numbers lie: `layout`, as plain data."""
+    """Return the module, and where its numbers lie: `layout`, as plain data."""
     imports: list[tuple[str, int]] = []
     step = WasmStep(model, imports)
     functions, data = [step.function()], step.data()
@@ -311,7 +311,7 @@ def wasm(model: StepModel, further: Sequence[Further] = ()) -> tuple[bytes, dict
 
 
 def state_place(model: StepModel) -> int:
-    """Where the state begins in the memory of a module, in numbers."""
+    """Return where the state begins in the memory of a module, in numbers."""
     return model.param_count
 
 
@@ -369,12 +369,12 @@ class _Plain:
 
 
 def loader() -> str:
-    """The script that makes a stepper of a module and its layout."""
+    """Return the script that makes a stepper of a module and its layout."""
     return files("retrax.export").joinpath("assets", "stepper.js").read_text(encoding="utf-8")
 
 
 def script(model: StepModel, layout: dict[str, Any]) -> str:
-    """An ES module that loads the step in a browser, in node or in deno."""
+    """Return an ES module that loads the step in a browser, in node or in deno."""
     return Template(
         "// $title\n"
         "// const $name = makeStepper(await WebAssembly.compile(bytes)); $name.run($h, 1000);\n"

@@ -60,7 +60,7 @@ class WasmBlocks:
         self._pending: dict[Value, tuple[Operation, int]] = {}
 
     def local(self, value: Value) -> int:
-        """The local variable of a value."""
+        """Return the local variable of a value."""
         if value not in self._locals:
             self._locals[value] = self.code.local(self.operations.machine(value.kind))
         return self._locals[value]
@@ -190,7 +190,7 @@ class WasmBlocks:
         self._again(counter, len(loop.tables))
 
     def _table(self, values: Sequence[Constant], kind: Kind) -> int:
-        """Constants in memory, eight bytes each; where they begin."""
+        """Put constants in memory, eight bytes each; return where they begin."""
         place = self.end
         form = "<d" if self.operations.machine(kind) == F64 else "<q"
         numbers = [float(x) if form == "<d" else (int(x) + 2**63) % 2**64 - 2**63 for x in values]
@@ -260,7 +260,7 @@ class WasmBlocks:
         code.op("i32.add")
 
     def address(self, buffer: Buffer) -> int:
-        """Where a buffer begins, in bytes."""
+        """Return the first byte of a buffer."""
         if buffer in self.addresses:
             return self.addresses[buffer]
         if buffer.table is not None:

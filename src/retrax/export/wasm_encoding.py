@@ -43,7 +43,7 @@ _LOADS = {I32: 0x28, I64: 0x29, F64: 0x2B}
 
 
 def unsigned(n: int) -> bytes:
-    """LEB128 of a number without sign."""
+    """Return LEB128 of a number without sign."""
     out = bytearray()
     while True:
         n, low = n >> 7, n & 0x7F
@@ -53,7 +53,7 @@ def unsigned(n: int) -> bytes:
 
 
 def signed(n: int) -> bytes:
-    """LEB128 of a number with a sign."""
+    """Return LEB128 of a number with a sign."""
     out = bytearray()
     while True:
         n, low = n >> 7, n & 0x7F
@@ -108,7 +108,7 @@ class Code:
         self.bytes += b"\x39\x03" + unsigned(offset)
 
     def copy(self, target: int, source: int, count: int) -> None:
-        """Copy so many bytes of memory."""
+        """Copy bytes of memory."""
         for number in (target, source, count):
             self.i32(number)
         self.bytes += b"\xfc\x0a\x00\x00"
@@ -124,7 +124,7 @@ class Code:
         self.bytes += b"\x10" + unsigned(function)
 
     def function(self) -> bytes:
-        """The body of the function: locals, instructions, the end."""
+        """Return the body of the function: locals, instructions, the end."""
         groups: list[list[int]] = []
         for kind in self._locals:
             if groups and groups[-1][1] == kind:
@@ -164,7 +164,7 @@ def module(
     size: int,
     data: Sequence[tuple[int, bytes]],
 ) -> bytes:
-    """A module with its functions and its memory.
+    """Return a module with its functions and its memory.
 
     **Arguments:** `imports`: functions of floats from outside, by their names in the module `math`,
     with how many floats each takes; `size`: of the memory, in bytes; `data`: what it holds at

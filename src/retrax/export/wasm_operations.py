@@ -44,7 +44,7 @@ class WasmOperations:
         self.code, self._push, self.imports = code, push, imports
 
     def machine(self, kind: Kind) -> int:
-        """The type of a kind in WebAssembly."""
+        """Return the type of a kind in WebAssembly."""
         if kind not in MACHINE:
             raise BadInput(
                 f"this step computes with whole numbers of type {kind}, which are not written as "
@@ -146,7 +146,7 @@ class WasmOperations:
             )
 
     def _compared(self, name: str, operands: Sequence[Operand], kind: Kind) -> None:
-        """What a comparison decides: the larger, the smaller, the one without sign."""
+        """Write what a comparison decides: the larger, the smaller, the one without sign."""
         code, letter = self.code, _LETTER[MACHINE[kind]]
         sign = "u" if is_unsigned(kind) or kind == "bool" else "s"
         if name == "neg":
@@ -180,7 +180,7 @@ class WasmOperations:
         code.op("select")
 
     def _two(self, operands: Sequence[Operand], kind: Kind) -> tuple[int, int]:
-        """Two operands in local variables."""
+        """Put two operands in local variables."""
         a, b = (self.code.local(MACHINE[kind]) for _ in operands)
         for operand, local in zip(operands, (a, b), strict=True):
             self._push(operand, kind)

@@ -90,19 +90,19 @@ class AbstractLieGroup(Frozen):
 
     @abc.abstractmethod
     def expm1(self, xi: Coordinates) -> Element:
-        """exp(xi) minus the identity, without cancellation at small `xi`."""
+        """Return exp(xi) minus the identity, without cancellation at small `xi`."""
 
     def expm1_in_chart(self, xi: Coordinates) -> Element:
-        """`expm1`, for `xi` that are no longer than the steps of an integrator; may be cheaper."""
+        """Return `expm1` for `xi` no longer than the steps of an integrator; may be cheaper."""
         return self.expm1(xi)
 
     @abc.abstractmethod
     def log(self, g: Element) -> Coordinates:
-        """Coordinates with `exp(log(g)) == g`, the smallest such."""
+        """Return coordinates with `exp(log(g)) == g`, the smallest such."""
 
     @abc.abstractmethod
     def advance(self, g: Element, delta: Element) -> Element:
-        """g (identity + delta), the update of a step.
+        """Return g (identity + delta), the update of a step.
 
         Products of rotations drift off the group by round-off, as the square root of their number.
         Groups of rotations therefore take away, before they turn `g`, the defect that earlier
@@ -136,11 +136,11 @@ class AbstractLieGroup(Frozen):
 
     @abc.abstractmethod
     def caym1(self, xi: Coordinates) -> Element:
-        """cay(xi) minus the identity, without cancellation at small `xi`."""
+        """Return cay(xi) minus the identity, without cancellation at small `xi`."""
 
     @abc.abstractmethod
     def cay_inv(self, g: Element) -> Coordinates:
-        """Coordinates with `cay(cay_inv(g)) == g`."""
+        """Return coordinates with `cay(cay_inv(g)) == g`."""
 
     @abc.abstractmethod
     def dcay(self, xi: Coordinates, eta: Coordinates) -> Coordinates: ...
@@ -159,7 +159,7 @@ class AbstractLieGroup(Frozen):
     def completed(self, g: Element) -> Element:
         """Return `g` with the entries that follow from its others made from them.
 
-        Who computes the entries of an element one by one may leave those out.
+        Callers that compute an element entry by entry may leave those out.
         """
         return g
 
@@ -197,7 +197,7 @@ class AbstractLieGroup(Frozen):
         return transpose(lambda xi: self.Ad(g, xi), mu, mu)
 
     def coAdm1(self, delta: Element, mu: Coordinates) -> Coordinates:
-        """coAd(identity + delta) mu - mu: the change of a momentum, small as `delta` is small."""
+        """Return coAd(identity + delta) mu - mu: the change of a momentum, small as `delta` is."""
         return self.coAd(jax.tree.map(jnp.add, self.identity(), delta), mu) - mu
 
     @overload
@@ -255,7 +255,7 @@ class AbstractLieGroup(Frozen):
         return np.asarray(_defects_of(self, g)) <= ALLOWED_DEFECT
 
     def check_membership(self, name: str, g: HostElement) -> None:
-        """The last part of `check`: raise `BadInput` if a finite `g` is off the group."""
+        """Raise `BadInput` if a finite `g` is off the group: the last part of `check`."""
         defect = float(defect_of(self, g))
         if not defect <= ALLOWED_DEFECT:
             raise BadInput(

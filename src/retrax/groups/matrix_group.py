@@ -204,7 +204,10 @@ class MatrixGroup(AbstractLieGroup):
         return jnp.maximum(wrong, jnp.max(jnp.abs(g - self._again(g))))
 
     def project(self, g: Square) -> Square:
-        """exp of the logarithm of `g`, taken in the algebra. Reject a `g` without a logarithm."""
+        """Return exp of the logarithm of `g` in the algebra. Reject a `g` without a logarithm.
+
+        Reject a `g` without a logarithm.
+        """
         near = self._again(g)
         require_projected(self.name, near)
         return near

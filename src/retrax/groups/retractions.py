@@ -56,15 +56,15 @@ class AbstractRetraction(Frozen):
 
     @abc.abstractmethod
     def minus_identity(self, group: AbstractLieGroup, xi: Coordinates) -> Element:
-        r"""$\tau(\xi) - 1$, without cancellation; `group.advance` takes it."""
+        r"""Return $\tau(\xi) - 1$, without cancellation; `group.advance` takes it."""
 
     @abc.abstractmethod
     def __call__(self, group: AbstractLieGroup, xi: Coordinates) -> Element:
-        r"""$\tau(\xi)$."""
+        r"""Return $\tau(\xi)$."""
 
     @abc.abstractmethod
     def inverse(self, group: AbstractLieGroup, g: Element) -> Coordinates:
-        r"""$\tau^{-1}(g)$."""
+        r"""Return $\tau^{-1}(g)$."""
 
     @abc.abstractmethod
     def dL(self, group: AbstractLieGroup, xi: Coordinates, eta: Coordinates) -> Coordinates: ...

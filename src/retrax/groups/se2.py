@@ -165,17 +165,17 @@ class SE2(AbstractLieGroup):
 
 
 def _turn(y: Vector) -> Vector:
-    """J y, a quarter turn."""
+    """Return J y, a quarter turn."""
     return jnp.stack([-y[1], y[0]])
 
 
 def _tilt(w: Float[Array, ""], y: Vector) -> Vector:
-    """(1 + w J / 2) y."""
+    """Return (1 + w J / 2) y."""
     return y + w / 2 * _turn(y)
 
 
 def _untilt(w: Float[Array, ""], y: Vector) -> Vector:
-    """(1 - w J / 2)^-1 y."""
+    """Return (1 - w J / 2)^-1 y."""
     return 4 / (4 + w * w) * _tilt(w, y)
 
 

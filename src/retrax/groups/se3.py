@@ -174,7 +174,7 @@ class SE3(AbstractLieGroup):
 
 
 def _blocks(xi: Twist, eta: Twist, a, b, da, db) -> Twist:
-    """(2), with the coefficients of J and their derivatives, applied to `eta`."""
+    """Return (2), with the coefficients of J and their derivatives, applied to `eta`."""
     w, v, turn, shift = xi[:3], xi[3:], eta[:3], eta[3:]
     w_turn, w_shift, v_turn = cross(w, turn), cross(w, shift), cross(v, turn)
     ww_turn, slope = cross(w, w_turn), 2 * (w @ v)
@@ -189,5 +189,5 @@ def _exchange(mu: Twist) -> Twist:
 
 
 def _untilt(w: Vector, y: Vector) -> Vector:
-    """(1 - hat(w)/2)^-1 y."""
+    """Return (1 - hat(w)/2)^-1 y."""
     return 4 / (4 + w @ w) * _SO3.dcay_inv(w, y)

@@ -104,7 +104,7 @@ class SecondKind(AbstractRetraction):
         return jax.tree.map(jnp.add, group.identity(), self.minus_identity(group, xi))
 
     def inverse(self, group: AbstractLieGroup, g: Element) -> Coordinates:
-        r"""By Newton's method: $\xi$ gains $dL_\xi^{-1}\log(\tau(\xi)^{-1}g)$ again and again."""
+        r"""Invert by Newton: $\xi$ gains $dL_\xi^{-1}\log(\tau(\xi)^{-1}g)$ again and again."""
 
         def improved(_: Array, xi: Coordinates) -> Coordinates:
             missed = group.log(group.compose(group.inverse(self(group, xi)), g))
@@ -136,7 +136,7 @@ class SecondKind(AbstractRetraction):
         return forwards[::-1] if self.backwards else forwards
 
     def _factors(self, group: AbstractLieGroup, xi: Coordinates) -> Element:
-        """$E_i - 1$ along a first axis, in the order of the product."""
+        """Return $E_i - 1$ along a first axis, in the order of the product."""
         alone = jnp.diag(xi)[jnp.array(self._axes(group))]
         return jax.vmap(group.expm1)(alone)
 
@@ -154,7 +154,7 @@ class SecondKind(AbstractRetraction):
 
 
 def _joined(group: AbstractLieGroup, a: Element, b: Element) -> Element:
-    """(1 + a)(1 + b) - 1 = a + (1 + a) b, without cancellation: `advance` is affine in `b`."""
+    """Return (1 + a)(1 + b) - 1 = a + (1 + a) b without cancellation; `advance` is affine in b."""
     first = jax.tree.map(jnp.add, group.identity(), a)
     moved = jax.jvp(lambda d: group.advance(first, d), (b,), (b,))[1]
     return jax.tree.map(jnp.add, a, moved)

@@ -117,7 +117,7 @@ class SO2(AbstractLieGroup):
 
 
 def _matrix(c: Float[Array, ""], s: Float[Array, ""]) -> Rotation:
-    """c + s J, with J the quarter turn."""
+    """Return c + s J, with J the quarter turn."""
     return jnp.stack([c, -s, s, c]).reshape(2, 2)
 
 

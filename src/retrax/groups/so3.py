@@ -79,7 +79,7 @@ class SO3(AbstractLieGroup):
         return 2 * atanc(v @ v, w) * v
 
     def _quaternion(self, g: Rotation) -> Float[Array, "4"]:
-        """$4qq^T$ is linear in $g$; its row with the largest diagonal entry gives $q$."""
+        """Return $4qq^T$ is linear in $g$; its row with the largest diagonal entry gives $q$."""
         a, b, c = g[2, 1] - g[1, 2], g[0, 2] - g[2, 0], g[1, 0] - g[0, 1]
         d, e, f = g[0, 1] + g[1, 0], g[0, 2] + g[2, 0], g[1, 2] + g[2, 1]
         x, y, z = g[0, 0], g[1, 1], g[2, 2]

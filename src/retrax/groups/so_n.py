@@ -90,7 +90,7 @@ class SO(AbstractLieGroup):
         return x @ phi1(x)
 
     def expm1_in_chart(self, xi: Coordinates) -> Square:
-        r"""`expm1` for $|\xi| \le 4\pi$."""
+        r"""Return `expm1` for $|\xi| \le 4\pi$."""
         x = self.hat(xi)
         return x @ phi1_short(x)
 
@@ -99,7 +99,7 @@ class SO(AbstractLieGroup):
         return 4 * (xi @ xi)
 
     def log(self, g: Square) -> Coordinates:
-        """Coordinates of the principal logarithm; no angle of `g` may be half a turn."""
+        """Return coordinates of the principal logarithm; no angle of `g` may be half a turn."""
         return _log(self, g)
 
     def advance(self, g: Square, delta: Square) -> Square:
@@ -201,7 +201,7 @@ def _bracket(x: Square, y: Square) -> Square:
 
 @cache
 def _kappa() -> tuple[float, ...]:
-    r"""Coefficients of $\kappa(\theta^2)$, economised for $\theta^2 \le 2\pi^2$.
+    r"""Return coefficients of $\kappa(\theta^2)$, economised for $\theta^2 \le 2\pi^2$.
 
     Its Taylor coefficients are $|B_{2k+2}|/(2k+2)!$, its nearest pole is at twice that range.
     """

@@ -100,7 +100,7 @@ class Translation(AbstractLieGroup):
         return jnp.zeros(())
 
     def check_membership(self, name: str, g: HostElement) -> None:
-        """Every vector is an element."""
+        """Accept `g`: every vector is an element."""
 
     def project(self, g: Vector) -> Vector:
         return g

@@ -145,7 +145,7 @@ def _parallel(u: Vector, v: Vector) -> bool:
 
 
 def _apart(freedoms: Sequence[Freedom]) -> bool:
-    """Whether all axes are at right angles."""
+    """Return whether all axes are at right angles."""
     axes = [f.axis for f in freedoms]
     return all(abs(u @ v) < _SAME for k, u in enumerate(axes) for v in axes[:k])
 

@@ -25,7 +25,7 @@ class Off(NamedTuple):
     groups: int
 
     def actuator(self, group: int) -> bool:
-        """Whether the actuators of a group do nothing."""
+        """Return whether the actuators of a group do nothing."""
         return self.actuation or (0 <= group <= 30 and bool(self.groups >> group & 1))
 
 

@@ -16,11 +16,11 @@ class Placement(NamedTuple):
     x: Vector
 
     def then(self, inner: "Placement") -> "Placement":
-        """Return where a frame stands that stands at `inner` in this one."""
+        """Return the placement, in the outer frame, of a frame at `inner` in this one."""
         return Placement(self.R @ inner.R, self.R @ inner.x + self.x)
 
     def inverse(self) -> "Placement":
-        """Return where the outer frame stands, seen from this one."""
+        """Return the placement of the outer frame in this one."""
         return Placement(self.R.T, -self.R.T @ self.x)
 
     def point(self, p: Vector) -> Vector:

@@ -43,7 +43,7 @@ class Freedom(NamedTuple):
     armature: float = 0.0
 
     def seen(self, place: Placement) -> "Freedom":
-        """Return it in the frame in which that of the child stands at `place`."""
+        """Return it in the frame in which the child's frame is at `place`."""
         return self._replace(at=place.point(self.at), axis=place.R @ self.axis)
 
 

@@ -30,7 +30,7 @@ class Solid(NamedTuple):
     inertia: Matrix
 
     def placed(self, at: Placement) -> "Solid":
-        """Return the same in the frame in which its own stands at `at`."""
+        """Return the solid in the frame in which its own is at `at`."""
         return Solid(self.mass, at.point(self.centre), at.R @ self.inertia @ at.R.T)
 
     def weighing(self, mass: float) -> "Solid":

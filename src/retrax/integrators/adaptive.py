@@ -142,7 +142,7 @@ class Adaptive(AbstractIntegrator):
         return end, StepInfo(yes, at.worst, at.attempts, at.longest, (at.x >= 1) & at.lasts)
 
     def attempts(self, system: AbstractGroupSystem, state: State, h: float) -> Attempts:
-        """The tries of the step from `state`: where, how long, the error, whether accepted."""
+        """List the tries of the step from `state`: where, how long, the error, whether accepted."""
         state, size = jax.tree.map(jnp.asarray, state), jnp.asarray(h)
         one = jax.jit(lambda at: self._attempt(system, state, size, at))
         at, rows = self._start(system, state, size), []
@@ -225,7 +225,7 @@ class Adaptive(AbstractIntegrator):
     def _tried(
         self, system: AbstractGroupSystem, state: State, x: Scalar, h: Scalar
     ) -> tuple[State, StepInfo, Scalar]:
-        """A step of size `x h`, how it went, and its error."""
+        """Try a step of size `x h`; return its end, how it went, and its error."""
         base, size = self.base, x * h
         if isinstance(base, Taylor) or (isinstance(base, RKMK) and base.tableau.embedded):
             return base.step_with_error(system, state, size)  # (3)
@@ -239,7 +239,7 @@ class Adaptive(AbstractIntegrator):
 def _whole_and_halves(
     base: AbstractIntegrator, system: AbstractGroupSystem, state: State, size: Scalar
 ) -> tuple[State, State, StepInfo]:
-    """The ends of one step and of two half ones: three rounds of a loop, so one compiled step."""
+    """Return the ends of one step and of two half ones: three rounds of one compiled step."""
     parts, afresh, first = [1.0, 0.5, 0.5], [True, True, False], [True, False, False]
 
     def chosen(which: Bool[Array, ""], a: State, b: State) -> State:

@@ -60,12 +60,12 @@ class StepInfo(NamedTuple):
 
 
 def step_info(status: NewtonStatus, move: Coordinates, in_chart: Bool[Array, ""]) -> StepInfo:
-    """The record of a step that solved for its move on the group."""
+    """Return the record of a step that solved for its move on the group."""
     return StepInfo(*status, increment=jnp.max(jnp.abs(move)), in_chart=in_chart)
 
 
 def explicit_step(move: Coordinates, in_chart: Bool[Array, ""] | bool = True) -> StepInfo:
-    """The record of a step that solves no equation."""
+    """Return the record of a step that solves no equation."""
     nothing_to_solve = NewtonStatus(jnp.asarray(True), jnp.zeros(()), jnp.asarray(0))
     return step_info(nothing_to_solve, move, jnp.asarray(in_chart))
 
@@ -81,13 +81,13 @@ _JOINED: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def worse(a: _Record, b: _Record) -> _Record:
-    """Two solves, or two steps, as one: iterations add up, the rest is as in the worse of them."""
+    """Combine two solves, or two steps: iterations add up, the rest is as in the worse of them."""
     both = zip(a._fields, a, b, strict=True)
     return a._replace(**{name: _JOINED[name](x, y) for name, x, y in both})
 
 
 def watched(system: AbstractGroupSystem, new: Any, info: StepInfo) -> StepInfo:
-    """How a step went, with whether the model of the system still holds at its end.
+    """Return how a step went, with whether the model of the system still holds at its end.
 
     `new` is a state, or one with tangent vectors beside it.
     """
@@ -131,7 +131,7 @@ class AbstractIntegrator(Frozen):
         return super().__repr__() if made_for.avals else _text(*made_for)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return what a notebook shows."""
         kept = [word for word in VOCABULARY if word in self.preserves]
         return one_line(
             repr(self), {"order": self.order, "preserves": ", ".join(kept) or "nothing"}
@@ -149,7 +149,7 @@ class AbstractIntegrator(Frozen):
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
-        """The state one step of size `h` later, and how the step went."""
+        """Return the state one step of size `h` later, and how the step went."""
 
     def memory(self, system: AbstractGroupSystem, state: State) -> Memory:
         """Return what a step from `state` needs besides it, as if a step had just ended there.
@@ -185,7 +185,7 @@ class AbstractIntegrator(Frozen):
         return None
 
     def integrals_kept(self, system: AbstractGroupSystem) -> tuple:
-        """Which integrals of its steps depend on the numbers of a system, as hashable data.
+        """Return which integrals of its steps depend on the numbers of a system, as hashable data.
 
         Looked up once for a run, outside of traced code, and handed to `exact_integrals`.
         """
@@ -194,7 +194,7 @@ class AbstractIntegrator(Frozen):
     def exact_integrals(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""], kept: tuple = ()
     ) -> dict[str, Float[Array, ""]]:
-        """Functions of state and step size that steps of this size conserve, by name."""
+        """Return functions of state and step size that steps of this size conserve, by name."""
         return {}
 
     def refuse_constraint(self, system: AbstractGroupSystem) -> None:
@@ -206,7 +206,7 @@ class AbstractIntegrator(Frozen):
             )
 
     def order_on(self, system: AbstractGroupSystem) -> int:
-        """The order on this system, where it is higher there than in general."""
+        """Return the order on this system, where it is higher there than in general."""
         return self.order
 
 
@@ -231,13 +231,13 @@ def require_fit(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> 
 
 
 def shorter_step(h: float, moved: float) -> float:
-    """A step to try where one that moves by `moved` on the group was too long."""
+    """Return a step to try where one that moves by `moved` on the group was too long."""
     return h / max(4 * moved / LONG, 2.0) if math.isfinite(moved) else h / 2
 
 
 @Reused
 def _text(tree: Any, avals: tuple, identity: Fingerprint) -> str:
-    """How an integrator without arrays is written, defaults left out: the label of every run."""
+    """Write an integrator without arrays, defaults left out: the label of every run."""
     (integrator,) = jax.tree.unflatten(tree, ())
     values = {field: getattr(integrator, field.name) for field in dataclasses.fields(integrator)}
     given = [f"{f.name}={value!r}" for f, value in values.items() if value != f.default]

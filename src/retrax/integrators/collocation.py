@@ -115,7 +115,7 @@ class LastRates(NamedTuple):
 
 
 def no_rates(flow: Flow, nodes: Nodes) -> LastRates:
-    """The memory before the first step."""
+    """Return the memory before the first step."""
     return LastRates(jnp.zeros((nodes.stages, flow.space.group.dim)), jnp.zeros(()))
 
 
@@ -146,7 +146,8 @@ def lie_step(
     centred: bool = False,
     last: LastRates | None = None,
 ) -> Moved:
-    r"""One step on a space, for all forms: collocation of
+    r"""Take one step on a space, for all forms: collocation of $\dot u =
+    \mathrm{dexp}^{-1}_{-\sigma u}\,\xi(t, \exp(u)\cdot y_0)$.
 
     $\dot u = \mathrm{dexp}^{-1}_{-\sigma u}\,\xi(t, \exp(u)\cdot y_0)$.
 
@@ -181,7 +182,7 @@ def lie_step(
         return rates(h * (table @ K), centre(K))  # (1)
 
     def sweep(K: Stages, U: Stages) -> tuple[Stages, Stages]:
-        """Configurations, then momenta, each with the last places (1) of the other."""
+        """Sweep over configurations, then momenta, each with the last places (1) of the other."""
         n = flow.split
         moves = rates(U, centre(K))[:, :n]
         K = jnp.concatenate([moves, K[:, n:]], axis=1)
@@ -214,7 +215,7 @@ def lie_step(
 def measures(
     flow: Flow, rate: Coordinates, h: Float[Array, ""], stages: int
 ) -> tuple[Float[Array, " n"], Float[Array, ""], Float[Array, " n"]]:
-    """Weights that give rates of momenta the size of velocities, and the size of the point.
+    """Return weights that give rates of momenta the size of velocities, and the size of the point.
 
     Last what velocities are multiplied with, so that less than 1 in all moves it nowhere.
     """
@@ -235,12 +236,12 @@ def measures(
 
 
 def in_chart(space: AbstractSpace, U: Stages) -> Bool[Array, ""]:
-    """Whether all stages lie where the tangent map of the exponential map can be inverted."""
+    """Return whether all stages lie where the tangent map of exp can be inverted."""
     return jnp.all(jax.vmap(lambda u: Exp().covers(space.group, u))(U))
 
 
 def chart_rate(flow: Flow, t: Float[Array, ""], y: Point, u: Coordinates) -> Coordinates:
-    """The rate of the chart variable at `u`, around the point `y`."""
+    """Return the rate of the chart variable at `u`, around the point `y`."""
     return flow.space.dexp_inv(u, flow.generator(t, flow.space.near(y, u)))
 
 
@@ -293,7 +294,7 @@ class PlainCollocation(AbstractIntegrator):
 
 
 def _embedded(system: AbstractGroupSystem, state: State) -> Flow:
-    """The system as a flow on the vector space of the entries of configuration and momentum."""
+    """Return the system as a flow on the vector space of entries of configuration and momentum."""
     start = (state.g, state.momentum)
 
     def generator(t: Float[Array, ""], y: Point) -> Float[Array, " n"]:

@@ -91,7 +91,7 @@ def _singular(
 def _mobilities(
     system: AbstractGroupSystem, constraint: AbstractHolonomic, state: State, h: Float[Array, ""]
 ) -> Float[Array, "sample k k"]:
-    """How impulses along the rows change velocities across them, along the step."""
+    """Return how impulses along the rows change velocities across them, along the step."""
     group, xi = system.group, system.velocity_at(state)
 
     def there(part: Float[Array, ""]) -> Float[Array, "k k"]:
@@ -134,7 +134,7 @@ def _contradiction(
 
 
 def advised_step(first: float, h: float, takes: Takes) -> float | None:
-    """A step shorter than `h`, as it is printed, that was seen to lead past the end of that one.
+    """Return a step shorter than `h`, as it is printed, seen to lead past the end of that one.
 
     `first` is tried first.
     """
@@ -155,7 +155,7 @@ def shortest(h: float) -> float:
 def longest_step(
     system: AbstractGroupSystem, integrator: AbstractIntegrator, state: State, h: float
 ) -> float:
-    """The longest step below `h` that can be taken from `state`, by bisection."""
+    """Return the longest step below `h` that can be taken from `state`, by bisection."""
 
     @jax.jit
     def solved(size: Float[Array, ""]) -> Bool[Array, ""]:
@@ -167,7 +167,7 @@ def longest_step(
 
 
 def bisected(takes: Callable[[float], bool], h: float) -> float:
-    """The longest step below `h` that can be taken, to a millionth of it."""
+    """Return the longest step below `h` that can be taken, to a millionth of it."""
     low, high = 0.0, float(h)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -178,7 +178,7 @@ def bisected(takes: Callable[[float], bool], h: float) -> float:
 def _singular_values(
     system: AbstractGroupSystem, constraint: AbstractConstraint, state: State, h: float
 ) -> tuple[float, float]:
-    """The smallest singular value of A(g) along the step, and at its start."""
+    """Return the smallest singular value of A(g) along the step, and at its start."""
     group = system.group
     xi = system.velocity_at(state)
 

@@ -53,7 +53,7 @@ class Flow(NamedTuple):
 
 
 def flow_of(system: AbstractGroupSystem, state: State, form: str = "body") -> Flow:
-    r"""The system as a flow on a space, in one of these forms; $\nu = dL + f$ is the total force.
+    r"""Return the system as a flow on a space, in one of the forms; $\nu = dL + f$ is all force.
 
     | form | point | acts | generator |
     |---|---|---|---|
@@ -74,7 +74,7 @@ def flow_of(system: AbstractGroupSystem, state: State, form: str = "body") -> Fl
 
 
 def is_first_order(system: AbstractGroupSystem) -> bool:
-    """Whether a system has no momenta that move."""
+    """Return whether a system has no momenta that move."""
     return isinstance(system, GroupFlow) or not system.has_momentum
 
 

@@ -121,7 +121,7 @@ class _Action(NamedTuple):
     h: Scalar
 
     def stationary(self) -> tuple[Unknowns, NewtonStatus]:
-        """The unknowns that satisfy (1) to (4) and (6)."""
+        """Return the unknowns that satisfy (1) to (4) and (6)."""
         n, s, state = self.system.group.dim, self.nodes.stages, self.start
         flow = flow_of(self.system, state)
         first = flow.generator(state.t, (state.g, state.momentum))
@@ -133,7 +133,7 @@ class _Action(NamedTuple):
         return settle(self.image, sweep, self.direction, guess, (), *sizes)
 
     def momenta(self, X: Unknowns) -> tuple[Coordinates, Coordinates, Stages, Stages]:
-        r"""$u$ and the impulse of all forces seen from $g_0$; $p_j$ and $\delta_j$ from (1)-(3)."""
+        r"""Return $u$ and the impulse of all forces from $g_0$ on; $p_j$, $\delta_j$ by (1)-(3)."""
         group, n, h, mu0 = self.system.group, self.system.group.dim, self.h, self.start.momentum
         A, b = np.array(self.nodes.A), np.array(self.nodes.b)
         K, U, u = X[:, :n], self.U(X), h * (b @ X[:, :n])
@@ -146,12 +146,12 @@ class _Action(NamedTuple):
         return u, impulse, p, jax.vmap(self.coAd)(-U, p) - pi  # (6)
 
     def image(self, X: Unknowns) -> Unknowns:
-        """The unknowns as (4) and (6) give them from those before."""
+        """Return the unknowns as (4) and (6) give them from those before."""
         _, _, p, delta = self.momenta(X)
         return jnp.concatenate([jax.vmap(self.K)(self.times(), self.U(X), p), delta], axis=1)
 
     def direction(self, X: Unknowns, r: Unknowns) -> Unknowns:
-        """Newton's direction, with the slopes at the middle of the step."""
+        """Return Newton's direction, with the slopes at the middle of the step."""
         n = self.system.group.dim
         middle = jnp.concatenate([jnp.mean(self.U(X), axis=0), self.start.momentum])
         slope = square_slope(self.rate, middle)
@@ -161,14 +161,14 @@ class _Action(NamedTuple):
         return jnp.concatenate([dK, r[:, n:]], axis=1)
 
     def rate(self, at: Float[Array, " twice_n"]) -> Float[Array, " twice_n"]:
-        r"""The rates of $U$ and of the momentum seen from $g_0$, in the middle of the step."""
+        r"""Return the rates of $U$ and of the momentum seen from $g_0$, in the middle of a step."""
         n = self.system.group.dim
         U, pi, t = at[:n], at[n:], self.start.t + self.h / 2
         K = self.K(t, U, self.coAd(U, pi))
         return jnp.concatenate([K, self.nu(t, U, K)[1]])
 
     def times(self) -> Float[Array, " s"]:
-        """When the stages are."""
+        """Return when the stages are."""
         return self.start.t + np.array(self.nodes.c) * self.h
 
     def U(self, X: Unknowns) -> Stages:
@@ -179,12 +179,12 @@ class _Action(NamedTuple):
         return group.advance(self.start.g, group.expm1(U))
 
     def coAd(self, U: Coordinates, mu: Coordinates) -> Coordinates:
-        r"""$\mathrm{Ad}^*_{\exp U}\,\mu$."""
+        r"""Return $\mathrm{Ad}^*_{\exp U}\,\mu$."""
         group = self.system.group
         return mu + group.coAdm1(group.expm1(U), mu)
 
     def nu(self, t: Scalar, U: Coordinates, K: Coordinates) -> tuple[Coordinates, Coordinates]:
-        """The total force at a stage, and the same seen from $g_0$."""
+        """Return the total force at a stage, and the same seen from $g_0$."""
         g, xi = self.g(U), self.system.group.dexp(U, K)
         now = self.system.at_time(t)
         nu = now.total_force(g, xi, now.momentum(g, xi), t)

@@ -52,7 +52,7 @@ class AbstractHamelMethod(AbstractIntegrator):
 
     @abc.abstractmethod
     def full_step(self, system: AbstractMechanicalSystem, state: State, h: Scalar) -> HamelStep:
-        """The step with all that is known about it."""
+        """Return the step with all that is known about it."""
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)
@@ -68,7 +68,7 @@ class AbstractHamelMethod(AbstractIntegrator):
     def impulse(
         self, system: AbstractMechanicalSystem, state: State, h: Scalar
     ) -> Float[Array, " k"]:
-        r"""The impulse $\lambda$ of the reaction $A^T\lambda$ over one step."""
+        r"""Return the impulse $\lambda$ of the reaction $A^T\lambda$ over one step."""
         return self.full_step(system, state, h).impulse
 
 
@@ -173,7 +173,7 @@ def hamel_step(
     impulse: Impulse,
     scale: Scalar,
 ) -> HamelStep:
-    r"""One midpoint step in a frame $E$ of admissible velocities.
+    r"""Take one midpoint step in a frame $E$ of admissible velocities.
 
     With $\xi = E u$ the mean velocity, $p = \mathbb I\xi$, $x = h\xi$ and an impulse $\nu$,
 
@@ -235,7 +235,7 @@ def _constrained_step(
     gain: Gain,
     scale: Scalar,
 ) -> HamelStep:
-    r"""A midpoint step under a constraint, with a reaction that does no work.
+    r"""Take a midpoint step under a constraint, with a reaction that does no work.
 
     Where the admissible velocities $A(g, t)\,\xi = c(g, t)$ differ from place to place, the mean
     velocity $\xi = \tfrac12(\xi_k + \xi_{k+1})$ of two admissible ones is admissible at the
@@ -293,7 +293,7 @@ def _mean_rows(
     p: Coordinates,
     t: Scalar,
 ) -> Rows:
-    r"""$\bar A$ of (1); at rest, where nothing can work, $A$ itself."""
+    r"""Return $\bar A$ of (1); at rest, where nothing can work, $A$ itself."""
     twice_kinetic = p @ xi
     moving = twice_kinetic > 0
     share = constraint.violation(g, xi, t) / jnp.where(moving, twice_kinetic, 1.0)
@@ -301,7 +301,7 @@ def _mean_rows(
 
 
 def _keeps_its_side(before: Rows, after: Rows) -> Bool[Array, ""]:
-    """Whether no row has turned over: rows that do have lost rank on the way."""
+    """Return whether no row has turned over: rows that do have lost rank on the way."""
     return determinant(before @ after.T) > 0
 
 

@@ -104,17 +104,17 @@ def require_field(integrator: AbstractIntegrator, system: AbstractGroupSystem) -
 
 
 def step_matrix(system: AbstractQuadraticField, x: Point, h: Float[Array, ""]) -> Matrix:
-    r"""The matrix $1 - \tfrac h2f'(x)$ of a step from `x`."""
+    r"""Return the matrix $1 - \tfrac h2f'(x)$ of a step from `x`."""
     return jnp.eye(system.dim) - h / 2 * system.jacobian(x)
 
 
 def kahan_map(system: AbstractQuadraticField, x: Point, h: Float[Array, ""]) -> Point:
-    r"""The point $\Phi_h(x)$ one step later."""
+    r"""Return the point $\Phi_h(x)$ one step later."""
     return x + h * solve(step_matrix(system, x, h), system.field(x))
 
 
 def step_jacobian(system: AbstractQuadraticField, x: Point, h: Float[Array, ""]) -> Matrix:
-    r"""The derivative $D\Phi_h(x)$, by (3) of `Kahan`."""
+    r"""Return the derivative $D\Phi_h(x)$, by (3) of `Kahan`."""
     after = kahan_map(system, x, h)
     right = jnp.eye(system.dim) + h / 2 * system.jacobian(after)
     return solve(step_matrix(system, x, h), right)  # (3)
@@ -184,7 +184,7 @@ class RadialProjection(AbstractIntegrator):
 def rescaled(
     x: Float[Array, " n"], now: Float[Array, ""], wanted: Float[Array, ""]
 ) -> Float[Array, " n"]:
-    r"""$\sqrt{1 + \delta}\,x$ for a level, quadratic in `x`, that is `now` $= w/(1 + \delta)$.
+    r"""Return $\sqrt{1 + \delta}\,x$ for a level, quadratic in `x`, `now` $= w/(1 + \delta)$.
 
     Written as `x` and a small correction: rounding a factor near 1 would be a bias, which a
     million steps add up. The origin stays where it is.

@@ -63,7 +63,7 @@ class KickDriftKick(AbstractIntegrator):
         return Refusal("could not turn so far", why, shorter_step(h, moved))
 
     def memory(self, system: AbstractSplitSystem, state: State) -> Coordinates:
-        """The force at `state`."""
+        """Return the force at `state`."""
         return system.kick(state.g, state.t)
 
     def step(
@@ -94,7 +94,7 @@ class KickDriftKick(AbstractIntegrator):
 def loaded(
     system: AbstractSplitSystem, state: State, h: Float[Array, ""], kick: Coordinates
 ) -> tuple[Coordinates, NewtonStatus]:
-    r"""The first half kick of (2), loads included: $\mu^+ - \mu_k$, by iteration."""
+    r"""Return the first half kick of (2), loads included: $\mu^+ - \mu_k$, by iteration."""
     g, mu, t = state.g, state.momentum, state.t
     now = system.at_time(t)
 

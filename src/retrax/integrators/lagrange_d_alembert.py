@@ -106,7 +106,7 @@ class LagrangeDAlembert(AbstractLifted):
     def impulses(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[Impulses, Impulses]:
-        r"""$\lambda_k^+$ and $\lambda_{k+1}^-$ of one step.
+        r"""Return $\lambda_k^+$ and $\lambda_{k+1}^-$ of one step.
 
         The reaction impulse of node $k$ is the sum of the second of one step and the first of the
         next; divided by $h$ it is the multiplier $\lambda(t_k)$ up to $O(h^2)$ for $s = 1/2$.

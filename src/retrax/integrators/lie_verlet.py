@@ -106,11 +106,11 @@ class LieVerlet(AbstractIntegrator):
         return self._method(system).step(system, state, h)
 
     def _splits(self, system: AbstractGroupSystem) -> TypeGuard[AbstractSplitSystem]:
-        """Whether the system has a discrete Lagrangian of its own, made with this retraction."""
+        """Return whether the system has its own discrete Lagrangian, made with this retraction."""
         return isinstance(system, AbstractSplitSystem) and isinstance(self.retraction, Cayley)
 
     def _method(self, system: AbstractGroupSystem) -> AbstractIntegrator:
-        """The step of this system: by its own discrete Lagrangian, or by that of (1) to (4)."""
+        """Choose the step of a system: by its own discrete Lagrangian, or by that of (1)-(4)."""
         if self._splits(system):
             return KickDriftKick()
         made_for = system.verlet_step()

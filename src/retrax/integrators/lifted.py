@@ -42,7 +42,7 @@ class AbstractLifted(AbstractIntegrator):
         return f"{type(self).__name__}({self.retraction!r}, s={self.s:g})"
 
     def covered(self, group: AbstractLieGroup, x: Coordinates) -> Bool[Array, ""]:
-        """Whether the retraction covers both parts of a step by `x`."""
+        """Return whether the retraction covers both parts of a step by `x`."""
         return self.retraction.covers(group, max(self.s, 1 - self.s) * x)
 
 
@@ -113,7 +113,7 @@ def midpoint_velocity(
 
 
 def as_momentum(state: State, xi: Coordinates) -> Float[Array, ""]:
-    """The factor that makes velocities as large as momenta, so that one equation may hold both."""
+    """Return the factor that makes velocities as large as momenta, to stand in one equation."""
     pace, size = jnp.max(jnp.abs(xi)), jnp.max(jnp.abs(state.momentum))
     moving = (pace > 0) & (size > 0)  # a force sets a body at rest in motion
     return jnp.where(moving, size / jnp.where(pace > 0, pace, 1), 1)

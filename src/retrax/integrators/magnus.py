@@ -86,7 +86,7 @@ class Magnus(AbstractIntegrator):
 
 
 def magnus_step(flow: Flow, t: Float[Array, ""], h: Float[Array, ""], order: int) -> Moved:
-    """One step of (1)-(3) of `Magnus` on any space, from either side."""
+    """Take one step of (1)-(3) of `Magnus` on any space, from either side."""
     nodes, space, y0, s = gauss(order // 2), flow.space, flow.start, order // 2
     times, tables, series = t + np.array(nodes.c) * h, _recentred(nodes), _SERIES[order]
 
@@ -119,7 +119,7 @@ def magnus_step(flow: Flow, t: Float[Array, ""], h: Float[Array, ""], order: int
 
 @lru_cache(maxsize=8)
 def _recentred(nodes: Nodes) -> np.ndarray:
-    r"""The numbers $\tau^kp_k$ of the Lagrange polynomials, for $\tau = c_1, \dots, c_s, 1$."""
+    r"""Return the numbers $\tau^kp_k$ of Lagrange polynomials, $\tau = c_1, \dots, c_s, 1$."""
     c = np.array(nodes.c)
     ends = [*nodes.c, 1.0]
     out = np.empty((len(ends), len(c), len(c)))

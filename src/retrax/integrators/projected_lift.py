@@ -78,7 +78,7 @@ class ProjectedLift(AbstractLifted):
             return group.advance(state.g, tau.adjoint.minus_identity(group, s * h * xi))
 
         def end(xi: Coordinates) -> tuple[Coordinates, Reduced]:
-            """The carried momentum of the start, and the reduced momentum of the end."""
+            """Return the carried momentum of the start, and the reduced momentum of the end."""
             a, base = carried(s * h * xi, mu0), based(xi)
             force = system.total_force(base, xi, system.momentum(base, xi), t)
             back = jnp.stack([carried((s - 1) * h * xi, row) for row in covectors], axis=1)

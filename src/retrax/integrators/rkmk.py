@@ -61,7 +61,7 @@ class RKMK(AbstractIntegrator):
     def step_with_error(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo, Float[Array, ""]]:
-        r"""The step, and its distance in the algebra from one with the embedded weights.
+        r"""Take a step; return it with its distance in the algebra from the embedded one.
 
         $$ \max\bigl(|u - \hat u|_\infty,\
            |\mu - \hat\mu|_\infty/\max(1, |\mu|_\infty)\bigr) $$
@@ -80,7 +80,7 @@ class RKMK(AbstractIntegrator):
     def _stages(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, Coordinates, list[tuple[Coordinates, Coordinates]]]:
-        """The end of the step, the move to it, and the rates of all stages."""
+        """Return the end of the step, the move to it, and the rates of all stages."""
         space, mu = system.configuration_space, state.momentum
         combine = partial(_combine, h)
         u_rates, mu_rates = [], []
@@ -98,7 +98,7 @@ class RKMK(AbstractIntegrator):
 
 
 def momentum_error(mu: Coordinates, other: Coordinates) -> Float[Array, ""]:
-    """The largest difference of two momenta, relative to their size or to 1."""
+    """Return the largest difference of two momenta, relative to their size or to 1."""
     return jnp.max(jnp.abs(mu - other)) / jnp.maximum(1.0, jnp.max(jnp.abs(mu)))
 
 

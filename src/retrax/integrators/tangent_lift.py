@@ -62,7 +62,7 @@ class TangentLift(AbstractLifted):
             return group.advance(g, map_.minus_identity(group, x))
 
         def carried(map_: AbstractRetraction, x: Coordinates, xi: Coordinates) -> Coordinates:
-            """The velocity after a step by `x`, which it may not commute with."""
+            """Return the velocity after a step by `x`, which it may not commute with."""
             return xi if tau.commutes else group.Ad(map_(group, x), xi)
 
         def acceleration(g: Element, xi: Coordinates) -> Coordinates:

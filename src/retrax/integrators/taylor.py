@@ -86,7 +86,7 @@ class Taylor(AbstractIntegrator):
     def step_with_error(
         self, system: AbstractGroupSystem, state: State, h: Scalar
     ) -> tuple[State, StepInfo, Scalar]:
-        r"""The step, and its error: the larger of its last term and of the defect at its end,
+        r"""Take a step; return it with its error: the larger of its last term and of the defect,
 
         $$ |x_p|, \qquad \frac1{p+1}\,\Bigl|\textstyle\sum_k k\,x_k - h f(x')\Bigr|, \tag{4} $$
 
@@ -159,7 +159,7 @@ def _on_space(flow: AbstractSpaceFlow, state: State, h: Scalar, order: int) -> _
 
 
 def _total(*terms: Array) -> Array:
-    """The sum of a series, its small terms first."""
+    """Sum a series, its small terms first."""
     total = terms[-1]
     for term in reversed(terms[:-1]):
         total = total + term
@@ -167,12 +167,12 @@ def _total(*terms: Array) -> Array:
 
 
 def _slope(*terms: Array) -> Array:
-    """The slope of a series at the end of the step, by the part of the step."""
+    """Return the slope of a series at the end of the step, by the part of the step."""
     return _total(*[k * term for k, term in enumerate(terms)])
 
 
 def _error(last: PyTree, slope: PyTree, rate: PyTree, h: Scalar, order: int) -> Scalar:
-    """(4), for one part of the state."""
+    """Return (4), for one part of the state."""
     defect = jax.tree.map(lambda a, b: a - h * b, slope, rate)
     return jnp.maximum(_size(last), _size(defect) / (order + 1))
 

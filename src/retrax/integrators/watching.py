@@ -108,7 +108,7 @@ class Watching(AbstractIntegrator):
 def _happens(
     event: Event | Stop, p: Float[Array, ""], a: Float[Array, ""], b: Float[Array, ""]
 ) -> Bool[Array, ""]:
-    """Whether an event may happen in a step from `a` to `b`, before which it was `p`."""
+    """Return whether an event may happen in a step from `a` to `b`, before which it was `p`."""
     watched = (a == a) | (p != p)  # not asleep, though it may be no number at the start
     found = (p != p) | (b != b)  # the first step; not a number
     if event.direction != "falling":
@@ -120,7 +120,7 @@ def _happens(
 
 
 def _may_turn(p: Float[Array, ""], a: Float[Array, ""], b: Float[Array, ""]) -> Bool[Array, ""]:
-    r"""Whether three values of one sign let a function cross zero twice between the last two.
+    r"""Return whether three values of one sign let a function cross zero twice at the end.
 
     With the second difference $c$, the parabola $a + ms + cs^2/2$ turns at $s = -m/c$.
     """

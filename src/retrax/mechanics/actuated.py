@@ -68,7 +68,7 @@ class Actuators(Frozen):
         return u if self.lower is None else jnp.clip(u, self.lower, self.upper)
 
     def covector(self, g: Element, u: Inputs) -> Coordinates:
-        """$B(g) u$, with inputs within their bounds."""
+        """Return $B(g) u$, with inputs within their bounds."""
         if isinstance(self.matrix, ConstantMatrix):
             return self.matrix.times(self.limited(u))
         return jnp.asarray(self.matrix(g)) @ self.limited(u)

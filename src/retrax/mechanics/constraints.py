@@ -70,11 +70,11 @@ class AbstractConstraint(Frozen):
         return None
 
     def violation(self, g: Element, xi: Coordinates, t: Time) -> Float[Array, " k"]:
-        r"""$A(g, t)\,\xi - c(g, t)$: by how much a velocity breaks the constraint."""
+        r"""Return $A(g, t)\,\xi - c(g, t)$: by how much a velocity breaks the constraint."""
         return self.rows(g, t) @ xi - self.offset(g, t)
 
     def reach(self, g: Element, xi: Coordinates, t: Time) -> Float[Array, " k"]:
-        r"""$|A(g, t)||\xi|$: the size of the terms that cancel in each equation."""
+        r"""Return $|A(g, t)||\xi|$: the size of the terms that cancel in each equation."""
         return jnp.abs(self.rows(g, t)) @ jnp.abs(xi)
 
 

@@ -101,7 +101,7 @@ class AbstractSpaceFlow(AbstractFlow):
 
     @abc.abstractmethod
     def generator(self, t: Time, y: Point) -> Coordinates:
-        r"""$\xi(t, y)$, in the coordinates of the algebra of `space.group`."""
+        r"""Return $\xi(t, y)$, in the coordinates of the algebra of `space.group`."""
 
     def invariant_functions(self, y: Point) -> dict[str, Float[Array, ""]]:
         """Return what the flow conserves at `y`, by name, beside the invariants of the orbits."""

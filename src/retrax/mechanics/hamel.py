@@ -93,7 +93,7 @@ class HamelFrame(Frozen):
         return self.basis @ self.inertia @ self.basis.T  # (1)
 
     def covectors(self) -> Float[Array, "m dim"]:
-        r"""$M^T$: the covectors dual to the basis that vanish on its $\mathbb I$-complement."""
+        r"""Return $M^T$: covectors dual to the basis that vanish on its $\mathbb I$-complement."""
         return solve(self.restricted_inertia(), self.basis @ self.inertia)  # (1)
 
     def adapted_basis(self) -> Float[Array, "dim dim"]:
@@ -102,7 +102,7 @@ class HamelFrame(Frozen):
         return jnp.concatenate([self.basis, solve(self.inertia, jnp.asarray(normals).T).T])
 
     def structure(self) -> Float[Array, "m m m"]:
-        r"""$C_{ab}^c$ as an array indexed `[a, b, c]`."""
+        r"""Return $C_{ab}^c$ as an array indexed `[a, b, c]`."""
         brackets = jnp.stack(
             [jnp.stack([self.group.ad(a, b) for b in self.basis]) for a in self.basis]
         )
@@ -115,17 +115,17 @@ class HamelFrame(Frozen):
         return self.inertia @ (self.quasivelocity(mb) @ self.basis)  # (2)
 
     def energy(self, mb: Reduced) -> Float[Array, ""]:
-        r"""$\tfrac12\bar\mu^T\mathbb I_d^{-1}\bar\mu$."""
+        r"""Return $\tfrac12\bar\mu^T\mathbb I_d^{-1}\bar\mu$."""
         return mb @ self.quasivelocity(mb) / 2
 
     def rate(self, mb: Reduced, force: Coordinates | None = None) -> Reduced:
-        r"""$\dot{\bar\mu}$ under a body force."""
+        r"""Return $\dot{\bar\mu}$ under a body force."""
         turned = self.group.coad(self.quasivelocity(mb) @ self.basis, self.momentum(mb))
         return self.basis @ (turned if force is None else turned + force)  # (4)
 
 
 def leaves_itself_by(group: AbstractLieGroup, distribution: AbstractDistribution) -> float:
-    r"""$\max|A[e_a, e_b]|$, relative to the basis: zero where the distribution is a subalgebra."""
+    r"""Return $\max|A[e_a, e_b]|$, relative to the basis: zero if it spans a subalgebra."""
     basis, normals = np.asarray(distribution.basis), np.asarray(distribution.annihilator)
     unit = basis / np.linalg.norm(basis, axis=1, keepdims=True)
     normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)

@@ -53,7 +53,7 @@ def plainly_a_body(group: AbstractLieGroup, inertia: np.ndarray) -> np.ndarray:
 
 
 def _moments(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Principal moments of many matrices, and which of these are finite and symmetric."""
+    """Return principal moments of many matrices, and which of these are finite and symmetric."""
     size = np.abs(matrices).max(axis=(1, 2))
     skew = np.abs(matrices - matrices.transpose(0, 2, 1)).max(axis=(1, 2))
     fine = np.isfinite(size) & (skew <= _ROUNDING * size)
@@ -82,7 +82,7 @@ def require_body(group: AbstractLieGroup, inertia: np.ndarray) -> None:
 
 
 def _require_rigid(matrix: np.ndarray) -> None:
-    """SE(3): the moments about the centre of mass, where the matrix is that of a rigid body.
+    """Check the moments of a rigid body's matrix on SE(3) about the centre of mass.
 
     A translational block other than a multiple of 1 is an added mass (a body in a fluid): for it
     positive definiteness is all that physics asks.

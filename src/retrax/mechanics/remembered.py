@@ -118,7 +118,7 @@ class RememberedSystem(AbstractGroupSystem):
         return self.numbers.get("inertia")
 
     def velocities(self, momenta: np.ndarray) -> np.ndarray:
-        """The body velocities along a run where the mass matrix is a constant, else NaN."""
+        """Return the body velocities along a run where the mass matrix is a constant, else NaN."""
         matrix = self.numbers.get(MASS_MATRIX)
         if matrix is None or np.shape(matrix) != (self.group.dim, self.group.dim):
             return np.full_like(momenta, np.nan)

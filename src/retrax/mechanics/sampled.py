@@ -201,12 +201,12 @@ class Sampled(AbstractControl):
 
 
 def _is_vector(x: object) -> bool:
-    """Whether this is a list of numbers, which stands for an array."""
+    """Return whether this is a list of numbers, which stands for an array."""
     return isinstance(x, list) and all(isinstance(y, int | float) for y in x)
 
 
 def _as_arrays(found: object) -> object:
-    """A vector of inputs, or one with a state beside it."""
+    """Return a vector of inputs, or one with a state beside it."""
     return jax.tree.map(jnp.asarray, found) if isinstance(found, tuple) else jnp.asarray(found)
 
 

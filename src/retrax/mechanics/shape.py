@@ -131,7 +131,7 @@ def rotation_matrix(value: ArrayLike) -> Float[np.ndarray, "3 3"]:
 
 
 def _about(vector: np.ndarray) -> Float[np.ndarray, "3 3"]:
-    """Rodrigues' formula."""
+    """Return the rotation about a vector, by Rodrigues' formula."""
     angle = float(np.linalg.norm(vector))
     x, y, z = vector / angle if angle > 0 else vector
     K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])

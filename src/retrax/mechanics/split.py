@@ -38,7 +38,7 @@ class AbstractSplitSystem(AbstractGroupSystem):
 
     @abc.abstractmethod
     def kick(self, g: Element, t: Float[Array, ""]) -> Coordinates:
-        r"""$-dV(g) + f(g, t)$: the rate at which momentum is given to the system where it is."""
+        r"""Return $-dV(g) + f(g, t)$: the rate at which momentum is given to the system."""
 
     @abc.abstractmethod
     def drift(self, g: Element, mu: Coordinates, h: Float[Array, ""]) -> Drift:
@@ -54,7 +54,7 @@ class AbstractSplitSystem(AbstractGroupSystem):
         return False
 
     def load(self, g: Element, xi: Coordinates, t: Float[Array, ""]) -> Coordinates:
-        r"""Loads $f(g, \xi, t)$ that depend on the velocity, beside those of `kick`."""
+        r"""Return loads $f(g, \xi, t)$ that depend on the velocity, beside those of `kick`."""
         return jnp.zeros_like(xi)
 
     def check_split(self) -> None:
@@ -64,7 +64,7 @@ class AbstractSplitSystem(AbstractGroupSystem):
         """Reject a step size at which the splitting is unstable; warn of one that is too long."""
 
     def hardest(self, states: State) -> int | None:
-        """Which of many states allows the shortest step; `None` if each must be looked at."""
+        """Find which of many states allows the shortest step; `None` if each must be looked at."""
         return None
 
     def why_not(self, state: State, h: float) -> str | None:

@@ -238,7 +238,7 @@ def _rates(system: "AbstractGroupSystem", seed: int = 2) -> _Rates:
 
 @Evaluated
 def _rates_from(system: "AbstractGroupSystem", seed: int | Int[Array, ""]) -> _Rates:
-    """The rates in random states."""
+    """Return the rates in random states."""
     group, constraint = system.group, system.constraint
     samples = _SAMPLES_PER_DIMENSION * group.dim
 

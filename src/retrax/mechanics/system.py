@@ -146,7 +146,7 @@ class AbstractGroupSystem(Frozen):
 
     @abc.abstractmethod
     def differential(self, g: Element, xi: Coordinates, mu: Coordinates) -> Coordinates:
-        r"""$dL = -dH$ at $g$, the generalised force of the energies, from velocity and momentum.
+        r"""Return $dL = -dH$ at $g$, the generalised force, from velocity and momentum.
 
         Each system uses of the two what its own energy is a function of.
         """
@@ -158,7 +158,7 @@ class AbstractGroupSystem(Frozen):
     def total_force(
         self, g: Element, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
     ) -> Coordinates:
-        r"""$dL + f$: what the energies and the external force do to the body."""
+        r"""Return $dL + f$: what the energies and the external force do to the body."""
         conservative = self.at_time(t).differential(g, xi, mu)
         if self.force is None:
             return conservative
@@ -195,11 +195,11 @@ class AbstractGroupSystem(Frozen):
     def energy_rate(
         self, g: Element, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
     ) -> Float[Array, ""]:
-        r"""$\partial H/\partial t = -\partial L/\partial t$: what moving energies gain."""
+        r"""Return $\partial H/\partial t = -\partial L/\partial t$: what moving energies gain."""
         return jnp.zeros(())
 
     def vector_field(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Derivative:
-        r"""$(\xi, \dot\mu)$ of equations (1), (2) and, under a constraint, (3)."""
+        r"""Return $(\xi, \dot\mu)$ of equations (1), (2) and, under a constraint, (3)."""
         xi = self.at_time(t).velocity(g, mu)
         rate = self.group.coad(xi, mu) + self.total_force(g, xi, mu, t)  # (2)
         if self.constraint is None:
@@ -223,7 +223,7 @@ class AbstractGroupSystem(Frozen):
         return self.multipliers(state) @ self.constraint.rows(state.g, state.t)
 
     def constraint_violation(self, state: State) -> Float[Array, ""]:
-        r"""$\max|A(g, t)\,\xi - c(g, t)|$, or $\max|\varphi(g, t)|$ if larger; zero without any."""
+        r"""Return $\max|A(g, t)\,\xi - c(g, t)|$, or $\max|\varphi(g, t)|$ if larger; else zero."""
         if self.constraint is None:
             return jnp.zeros(())
         xi = self.velocity_at(state)
@@ -438,7 +438,7 @@ class AbstractGroupSystem(Frozen):
         return {**kept, **momenta, **self.further_invariants(state)}
 
     def unit_of(self, observable: str) -> str:
-        """Return the unit of an observable; the empty text where it has none."""
+        """Return the unit of an observable; empty if it has none."""
         return self.units.get(observable, "")
 
     def observables(self, state: State) -> dict[str, Float[Array, "..."]]:
@@ -446,7 +446,7 @@ class AbstractGroupSystem(Frozen):
         return {}
 
     def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
-        """Conserved quantities that are neither the energy nor the momentum of a symmetry."""
+        """Return conserved quantities other than the energy and the momenta of symmetries."""
         return {}
 
 

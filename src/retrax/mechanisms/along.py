@@ -226,6 +226,6 @@ def behind(first: Array, others: Array) -> Array:
 
 
 def _filled(x: Float[Array, "joints k *each"], rows: int) -> Float[Array, "joints rows *each"]:
-    """Fill up with zeros to so many rows."""
+    """Fill up with zeros to `rows` rows."""
     more = rows - x.shape[1]
     return jnp.pad(x, [(0, 0), (0, more), *[(0, 0)] * (x.ndim - 2)]) if more else x

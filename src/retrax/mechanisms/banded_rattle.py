@@ -170,7 +170,7 @@ class _Step:
         return self.kicked(self.state.g, self.flat(spin, speed), self.state.t)
 
     def _arms(self) -> Scalar:
-        """The size of the terms in the equations of the joints: lever arms and places."""
+        """Return the size of the terms in the equations of the joints: lever arms and places."""
         total = jnp.asarray(SMALLEST)
         for rows, side in zip(self.rows, self.along.band.sides, strict=True):
             size, t = jnp.abs(rows), self.turns
@@ -180,7 +180,7 @@ class _Step:
         return total
 
     def _unseen(self) -> Scalar:
-        """The momentum of bodies that move by rounding errors in a step, and so nowhere."""
+        """Return the momentum of bodies that move by rounding errors in a step, and so nowhere."""
         t, d, h = self.turns, self.along.d, jnp.abs(self.h)
         extent = jnp.max(jnp.abs(self.start.x))
         for rows in self.rows:
@@ -195,7 +195,7 @@ class _Step:
         return UNSEEN * (moved + h * jnp.sum(jnp.abs(others)))  # which forces may balance
 
     def _weights(self) -> Impulses:
-        r"""The size of all terms of $W^T\lambda$ for each impulse: redundant ones cancel in it."""
+        r"""Return the size of all terms of $W^T\lambda$ for each impulse: redundant ones cancel."""
         sizes = [jnp.sum(jnp.abs(rows), axis=2) for rows in self.rows]
         return sum(sizes[1:], sizes[0])
 
@@ -217,7 +217,7 @@ class _Step:
         return _Mismatch(bodies, gaps / self.h, size, seen)
 
     def matrix(self, at: _Unknowns) -> _Matrix:
-        """Newton's matrix at a velocity."""
+        """Return Newton's matrix at a velocity."""
         t, along, (spin, speed, _) = self.turns, self.along, at
         soft = along.soft(jax.vmap(jax.jacfwd(self.spun, 1))(along.inertia, spin))
 
@@ -297,14 +297,14 @@ class _Step:
 def _solution(
     tau: AbstractRetraction, system: MechanismSystem, state: State, h: Scalar, memory: Last
 ) -> tuple[_Unknowns, tuple[Scalar, Scalar]]:
-    """The unknowns of a step, how well they solve its equations, and after how many iterations."""
+    """Solve a step: return its unknowns, how well its equations hold, and the iterations."""
     it = _Step(tau, system, state, h).solved(memory)
     return it.at, (it.left.seen, it.chords.astype(h.dtype))
 
 
 @_solution.defjvp
 def _solution_jvp(tau: AbstractRetraction, primals: tuple, tangents: tuple) -> tuple:
-    """The solution depends on the system, the state and the step, not on the memory."""
+    """Differentiate the solution, which depends on system, state and step, not on the memory."""
     found, status = _solution(tau, *primals)
 
     def missed(at: _Unknowns, *given: Any) -> tuple[Momenta, Impulses]:

@@ -59,13 +59,13 @@ def drawing(system: "MechanismSystem") -> Drawing | None:
 
 
 def _on(seen: Seen, system: "MechanismSystem", k: int) -> tuple[Shape, ...]:
-    """The shapes that touch on a body, given by its number or its name."""
+    """Return the shapes that touch on a body, given by its number or its name."""
     name = "ground" if k == GROUND else system.names[k]
     return tuple(shape for shape in seen.shapes if shape.body in (k, name))
 
 
 def _line(what: object, bodies: tuple[int, ...], kind: str) -> dict[str, Any] | None:
-    """The ends of something that acts along a line between points of two bodies."""
+    """Return the ends of something that acts along a line between points of two bodies."""
     line = what.line if isinstance(what, LineSpring | LineDamper) else what
     if not isinstance(line, Line | Apart):
         return None
@@ -74,7 +74,7 @@ def _line(what: object, bodies: tuple[int, ...], kind: str) -> dict[str, Any] | 
 
 
 def _joint(connection: Connection, places: list[np.ndarray]) -> dict[str, Any]:
-    """Where a joint is on each of its bodies, and its axis there if it has one."""
+    """Return where a joint is on each of its bodies, and its axis there if it has one."""
     first, second = connection.bodies[:2]
     R, x = _place(places, second)
     at = x + R @ np.asarray(connection.at)
@@ -95,7 +95,7 @@ def _joint(connection: Connection, places: list[np.ndarray]) -> dict[str, Any]:
 
 
 def _wheel(one: Touching) -> dict[str, Any] | None:
-    """The centre, axle and radius of something round, or nothing for a blade."""
+    """Return the centre, axle and radius of something round, or nothing for a blade."""
     contact = one.contact
     if not isinstance(contact, WheelContact | BallContact):
         return None

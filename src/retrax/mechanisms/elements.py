@@ -44,7 +44,7 @@ class AbstractSpring(Frozen):
         return False
 
     def wound(self, a: Pose, b: Pose) -> Scalar:
-        """Return the angle by which it is wound; zero where there is none."""
+        """Return the angle by which it is wound, zero by default."""
         return jnp.zeros(())
 
 

@@ -214,7 +214,7 @@ class Joints(AbstractHolonomic):
         """Do nothing: `Mechanism.system` makes the group and its joints together."""
 
     def poses(self, stack: Stack, g: Element) -> tuple[Pose, ...]:
-        """Return where the bodies of a stack of joints are; the ground stands behind all."""
+        """Return the poses of the bodies of a stack of joints; the ground comes last."""
         still, (R, x) = ground(self.d), g
         R, x = jnp.concatenate([R, still.R[None]]), jnp.concatenate([x, still.x[None]])
         return tuple(Pose(R[side], x[side]) for side in stack.sides % (self.n + 1))

@@ -69,7 +69,7 @@ class AbstractJoint(abc.ABC):
         return type(self).__name__
 
     def point(self, places: tuple[Place, ...]) -> np.ndarray:
-        """Return where forces and torques are told."""
+        """Return the point at which forces and torques are measured."""
         return places[1][1] if self.at is None else self.at
 
     @abc.abstractmethod

@@ -100,7 +100,7 @@ class JointStop(Frozen):
 
 
 def told(limits: Mapping[str, Limits]) -> dict[str, Stops]:
-    """Return the limits that a file tells, at which nothing bounces."""
+    """Return the limits that a file describes, at which nothing bounces."""
     return {k: Stops(x.lower, x.upper, jnp.zeros(())) for k, x in limits.items() if x.bounded}
 
 

@@ -78,7 +78,7 @@ def require_body(argument: str, value: Any) -> Body | str:
 
 
 def require_name(name: object) -> str | None:
-    """Return a name, or `None` where there is none yet."""
+    """Return a name, or `None` if it is not given yet."""
     if name is not None and (not isinstance(name, str) or not name.strip()):
         raise BadInput(f"name = {shown(name)} must be a text that is not empty.")
     return name

@@ -70,24 +70,24 @@ def _spin_jvp(primals: tuple, tangents: tuple) -> tuple:
 
 
 def turned_back(x: Vector, P: Vector) -> Vector:
-    r"""$\mathrm{cay}(x)^TP - P$, without cancellation."""
+    r"""Return $\mathrm{cay}(x)^TP - P$, without cancellation."""
     across = cross(x, P)
     return 4 / (4 + x @ x) * (cross(x, across) / 2 - across)
 
 
 def _mismatch(J: Vector, P: Vector, h: Array, w: Vector) -> Vector:
-    """The left side of (1) less the right one."""
+    """Return the left side of (1) less the right one."""
     spun = J * w
     return spun + h / 2 * cross(w, spun) + (h * h / 4 * (w @ spun)) * w - P  # (1)
 
 
 def _improved(J: Vector, P: Vector, h: Array, w: Vector) -> Vector:
-    """One step of Newton's method."""
+    """Take one step of Newton's method."""
     return w - solve(_slope(J, h, w), _mismatch(J, P, h, w))
 
 
 def _slope(J: Vector, h: Array, w: Vector) -> Float[Array, "3 3"]:
-    """The derivative of (1) by w, written out."""
+    """Return the derivative of (1) by w, written out."""
     spun, half = J * w, h / 2
     a, b, c = half * w[0], half * w[1], half * w[2]
     p, q, r = half * spun[0], half * spun[1], half * spun[2]

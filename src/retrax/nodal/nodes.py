@@ -100,7 +100,7 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
         return xi
 
     def poses(self) -> tuple[Pose, ...]:
-        """Where supports that move are; the time must have been set."""
+        """Return where supports that move are; the time must have been set."""
         out = []
         for base in self.bases:
             if isinstance(base, Base):
@@ -111,14 +111,14 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
         return tuple(out)
 
     def parts(self, xi: Coordinates) -> tuple[Rows, Rows]:
-        """Rotational and translational parts of a velocity or a momentum, one row per node."""
+        """Return rotational and translational parts of a velocity or momentum, a row per node."""
         rows = xi.reshape(self.nodes, 6)
         return rows[:, :3], rows[:, 3:]
 
     def velocity_of(
         self, omega: ArrayLike | None = None, v: ArrayLike | None = None
     ) -> Coordinates:
-        """Coordinates from angular velocities in the body and velocities in space, row by row.
+        """Return coordinates from angular velocities in the body and velocities in space, by rows.
 
         Held nodes stay at rest: their rows are ignored.
         """
@@ -134,16 +134,16 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
         return self.force is not None
 
     def load(self, g: Placement, xi: Coordinates, t: Float[Array, ""]) -> Coordinates:
-        """The external force, without what supports take up."""
+        """Return the external force, without what supports take up."""
         assert self.force is not None
         return self.left(g, jnp.asarray(self.force(g, xi, t)))
 
     def left(self, g: Placement, flat: Coordinates) -> Coordinates:
-        """What supports leave of loads, or of momenta."""
+        """Return what supports leave of loads, or of momenta."""
         return self.held(flat)
 
     def held(self, flat: Coordinates) -> Coordinates:
-        """Loads without those on held nodes, which the supports take up."""
+        """Return loads without those on held nodes, which the supports take up."""
         return jnp.where(self.mobility > 0, flat, 0.0) if self.holds else flat
 
     def flight(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Flight:
@@ -161,7 +161,7 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
         return Flight((frames, places), change, w, v, status)
 
     def drift(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Drift:
-        """The free flight; drag and damping act before and after it, for half a step each."""
+        """Take the free flight; drag and damping act before and after it, for half a step each."""
         carried = self.carried(g, h)
         first = self.lost(g, mu, h / 2, carried, dragged_first=True)
         flown = self.flight(g, mu if first is None else mu + first, h)
@@ -175,7 +175,7 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
         return Drift(flown.g, change, move, flown.status, self.unfolded(flown.g))
 
     def carried(self, g: Placement, h: Float[Array, ""]) -> Coordinates | None:
-        """The mean velocities of supports that move, in a step from `g`, if damping sees them."""
+        """Return the mean velocities of moving supports in a step from `g` if damping sees them."""
         return None
 
     def lost(
@@ -186,16 +186,16 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
         carried: Coordinates | None,
         dragged_first: bool,
     ) -> Coordinates | None:
-        """The change of the momentum by drag and damping in a time `h`, with `g` constant."""
+        """Return the change of momentum by drag and damping in a time `h`, with `g` constant."""
         return None if self.drag is None else self.dragged(g, mu, h)
 
     def dragged(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Coordinates:
-        """The change of the momentum by drag in a time `h`."""
+        """Return the change of the momentum by drag in a time `h`."""
         assert self.drag is not None
         return self.left(g, self.drag.lost(g[0], *self.parts(mu), h).reshape(-1))
 
     def unfolded(self, g: Placement) -> Bool[Array, ""]:
-        """Whether forces between nodes are defined at a place."""
+        """Return whether forces between nodes are defined at a place."""
         return jnp.asarray(True)
 
     def check_state(self, state: State) -> None:
@@ -223,17 +223,17 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
                 )
 
     def symmetries(self) -> Symmetries:
-        """None: rigid motions turn all nodes together and are not translations of the group."""
+        """Return no symmetry: rigid motions turn all nodes and are no translations of the group."""
         none = np.zeros((0, self.group.dim))
         return Symmetries(none, none)
 
     def total_momentum(self, state: State) -> Float[Array, "3"]:
-        """The sum of the momenta of all nodes, in space."""
+        """Return the sum of the momenta of all nodes, in space."""
         _, p = self.parts(jnp.asarray(state.momentum))
         return jnp.sum(p, axis=0)
 
     def total_angular_momentum(self, state: State) -> Float[Array, "3"]:
-        """The angular momentum about the origin, in space."""
+        """Return the angular momentum about the origin, in space."""
         spun, p = self.parts(jnp.asarray(state.momentum))
         frames, places = state.g
         return jnp.sum(jnp.cross(places, p) + jnp.einsum("kij,kj->ki", frames, spun), axis=0)
@@ -247,13 +247,13 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
 
 
 def named(what: str, vector: Float[Array, "3"]) -> dict[str, Float[Array, ""]]:
-    """The components of a vector, by the name `what` and the axis."""
+    """Return the components of a vector, by the name `what` and the axis."""
     return {f"{what} {axis}": vector[k] for k, axis in enumerate("xyz")}
 
 
 @Evaluated
 def _put(system: AbstractNodes, g: Placement, t: Float[Array, ""]) -> Placement:
-    """A placement with the supports that move where they are."""
+    """Return a placement with the supports that move where they are."""
     for pose in system.at_time(t).poses():
         g = put(pose, *g)
     return g
@@ -264,5 +264,5 @@ def _velocity_of(mobility: Coordinates, rows: list[Float[Array, "nodes 3"]]) -> 
 
 
 def _held(momentum: np.ndarray, mobility: np.ndarray) -> np.ndarray:
-    """Whether held nodes of members are at rest."""
+    """Return whether held nodes of members are at rest."""
     return ~np.any((momentum != 0) & (mobility == 0), axis=-1)

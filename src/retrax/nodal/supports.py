@@ -78,6 +78,6 @@ def mean_rates(
 
 
 def _among(node: int, nodes: int, spin: Vector, velocity: Vector) -> Float[Array, " dim"]:
-    """The velocity of one node among those of all."""
+    """Return the velocity of one node among those of all."""
     row = jnp.concatenate([spin, velocity])
     return jax.vmap(lambda own: own * row)((np.arange(nodes) == node).astype(float)).reshape(-1)

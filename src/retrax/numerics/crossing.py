@@ -87,7 +87,7 @@ def crossings(
 
 
 def _left(value: Value, first: Point, start: Start, near: float) -> Point:
-    """A point on the side to which a function leaves zero, or where it is back there.
+    """Return a point on the side to which a function leaves zero, or where it is back there.
 
     It comes back before `first`. A flight below round-off ends where a parabola does.
     """
@@ -102,7 +102,7 @@ def _left(value: Value, first: Point, start: Start, near: float) -> Point:
 
 
 def _turns(value: Value, points: list[Point]) -> list[tuple[float, float, bool]]:
-    """Points to which a function turns: on the other side of zero, or nearly on zero."""
+    """Return points to which a function turns: on the other side of zero, or nearly on zero."""
     found = []
     for first, middle, last in zip(points, points[1:], points[2:], strict=False):
         side = 1.0 if middle[1] > 0 else -1.0
@@ -121,7 +121,7 @@ def _turns(value: Value, points: list[Point]) -> list[tuple[float, float, bool]]
 
 
 def _lowest(value: Value, start: float, end: float) -> Point:
-    """The lowest point of a function between two numbers, or one below zero.
+    """Return the lowest point of a function between two numbers, or one below zero.
 
     By golden sections.
     """

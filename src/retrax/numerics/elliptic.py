@@ -12,7 +12,7 @@ _DUPLICATIONS = 10
 
 
 def jacobi(u: Scalar, m: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    r"""$\mathrm{sn}$, $\mathrm{cn}$ and $\mathrm{dn}$ of $(u \mid m)$, $m = k^2$.
+    r"""Return $\mathrm{sn}$, $\mathrm{cn}$ and $\mathrm{dn}$ of $(u \mid m)$, $m = k^2$.
 
     With the means $a_{n+1} = \tfrac12(a_n + b_n)$, $b_{n+1} = \sqrt{a_nb_n}$ from $1$ and
     $\sqrt{1 - m}$, and $c_{n+1} = \tfrac12(a_n - b_n)$, the amplitude comes from
@@ -43,7 +43,7 @@ def complete(m: Scalar) -> Scalar:
 
 
 def incomplete(phi: Scalar, m: Scalar) -> Scalar:
-    r"""$F(\varphi\mid m) = \int_0^\varphi(1 - m\sin^2\theta)^{-1/2}d\theta$, any real $\varphi$.
+    r"""Return $F(\varphi\mid m) = \int_0^\varphi(1 - m\sin^2\theta)^{-1/2}d\theta$.
 
     References: [DLMF2010] 19.25.5 and 19.36.
     """
@@ -53,7 +53,7 @@ def incomplete(phi: Scalar, m: Scalar) -> Scalar:
 
 
 def _symmetric(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
-    """Carlson's integral $R_F(x, y, z)$ by duplication."""
+    """Return Carlson's integral $R_F(x, y, z)$ by duplication."""
     for _ in range(_DUPLICATIONS):
         root = jnp.sqrt(x) * jnp.sqrt(y) + jnp.sqrt(y) * jnp.sqrt(z) + jnp.sqrt(z) * jnp.sqrt(x)
         x, y, z = (x + root) / 4, (y + root) / 4, (z + root) / 4

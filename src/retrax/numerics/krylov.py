@@ -68,5 +68,5 @@ def _dot(x: Array, y: Array) -> Float[Array, ""]:
 
 
 def _over(x: Float[Array, ""], y: Float[Array, ""]) -> Float[Array, ""]:
-    """A quotient, zero where the divisor is: then there is nothing left to do."""
+    """Divide, with zero where the divisor is zero: then there is nothing left to do."""
     return jnp.where(y == 0, 0.0, x / jnp.where(y == 0, 1.0, y))

@@ -14,7 +14,7 @@ _ROOTS, _ROOT_STEPS, _CLOSE = 40, 60, 0.25
 
 
 def phi1(A: Matrix) -> Matrix:
-    r"""$\varphi_1(A) = \sum_k A^k/(k+1)!$, so that $e^A - 1 = A\,\varphi_1(A)$ does not cancel.
+    r"""Return $\varphi_1(A) = \sum_k A^k/(k+1)!$: $e^A - 1 = A\,\varphi_1(A)$ does not cancel.
 
     A Taylor polynomial at $Y = A/2^s$ with norm at most 1, then $s$ times
     $$ \varphi_1(2Y) = \varphi_1(Y) + \tfrac12 Y\varphi_1(Y)^2. \qquad\text{(1)} $$
@@ -38,7 +38,7 @@ def phi1(A: Matrix) -> Matrix:
 
 
 def phi1_short(A: Matrix) -> Matrix:
-    r"""$\varphi_1(A)$ of a normal matrix with eigenvalues of modulus up to $4\pi$, at half cost.
+    r"""Return $\varphi_1(A)$ of a normal $A$, eigenvalues up to $4\pi$ in modulus, at half cost.
 
     The same polynomial and doublings as `phi1`, with numbers of them that do not depend on $A$.
     """

@@ -174,7 +174,7 @@ def _root(
 def _root_jvp(
     equation: Callable[..., Array], how: _Elimination, primals: tuple, tangents: tuple
 ) -> tuple:
-    """(2), traced only where a derivative is asked for; linear in the tangents, so it transposes.
+    """Differentiate by (2), traced only if asked for; linear in the tangents, to transpose.
 
     The solution depends on what the equation closes over, not on the guess or on sizes.
     """

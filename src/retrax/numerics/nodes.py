@@ -80,7 +80,7 @@ _HIGHEST_CONTINUED = 9
 
 @lru_cache(maxsize=256)
 def continued(nodes: Nodes) -> np.ndarray:
-    """The matrix from values at the nodes of one step to those of their polynomial in the next.
+    """Extrapolate values at the nodes of a step by their polynomial to the next: the matrix.
 
     Of many nodes the polynomial is that of least squares, of degree `_HIGHEST_CONTINUED`.
     """
@@ -89,37 +89,39 @@ def continued(nodes: Nodes) -> np.ndarray:
 
 
 def gauss(s: int) -> Nodes:
-    """The roots of the Legendre polynomial $P_s$: order $2s$, symmetric."""
+    """Return the roots of the Legendre polynomial $P_s$: order $2s$, symmetric."""
     return _family("gauss", s, 1)
 
 
 def radau(s: int) -> Nodes:
-    """The nodes of Radau IIA, the last of them at the end: order $2s - 1$."""
+    """Return the nodes of Radau IIA, the last of them at the end: order $2s - 1$."""
     return _family("radau", s, 1)
 
 
 def radau_left(s: int) -> Nodes:
-    """The nodes of Radau I, the first of them at the start: order $2s - 1$."""
+    """Return the nodes of Radau I, the first of them at the start: order $2s - 1$."""
     return _family("radau_left", s, 1)
 
 
 def lobatto(s: int) -> Nodes:
-    """The nodes of Lobatto IIIA, both ends among them: order $2s - 2$, symmetric."""
+    """Return the nodes of Lobatto IIIA, both ends among them: order $2s - 2$, symmetric."""
     return _family("lobatto", s, 2)
 
 
 def chebyshev(s: int) -> Nodes:
-    """The roots of the Chebyshev polynomial $T_s$: order $s$, or $s + 1$ for odd $s$; symmetric."""
+    """Return the roots of the Chebyshev polynomial $T_s$: order $s$, or $s + 1$ for odd $s$;
+    symmetric.
+    """
     return _family("chebyshev", s, 1)
 
 
 def chebyshev_lobatto(s: int) -> Nodes:
-    """The extrema of $T_{s-1}$, both ends among them: order $s$, or $s + 1$ for odd $s$."""
+    """Return the extrema of $T_{s-1}$, both ends among them: order $s$, or $s + 1$ for odd $s$."""
     return _family("chebyshev_lobatto", s, 2)
 
 
 def nodes(c: Sequence[float] | np.ndarray | Nodes) -> Nodes:
-    """Any distinct nodes from 0 to 1, in increasing order."""
+    """Return the given nodes: distinct, from 0 to 1, in increasing order."""
     if isinstance(c, Nodes):
         return _consistent(c)
     if isinstance(c, int | float):

@@ -215,7 +215,7 @@ def is_own(cls: type) -> bool:
 
 
 def is_library_class(cls: type) -> bool:
-    """Classes made by `dataclasses.make_dataclass` and the like say they were of Python's own."""
+    """Return whether a class is a library's; made ones may claim to be Python's own."""
     if cls is NoneType:
         return True
     module = sys.modules.get(cls.__module__)

@@ -29,7 +29,7 @@ _SWITCH = 10.0
 
 
 def _polynomial(coefficients: Sequence[float], x: Value) -> Value:
-    """Even and odd powers side by side, each by Horner's scheme: half as long to wait for."""
+    """Sum even and odd powers side by side, each by Horner's scheme: half as long to wait for."""
     square = x * x
     even, odd = (_horner(coefficients[first::2], square) for first in (0, 1))
     return odd * x + even
@@ -60,22 +60,22 @@ def _cosc_closed(t2: Value) -> Value:
 
 
 def sinc(t2: Value) -> Value:
-    r"""$\sin\theta/\theta$."""
+    r"""Return $\sin\theta/\theta$."""
     return _even(t2, SINC, _sinc_closed)
 
 
 def cosc(t2: Value) -> Value:
-    r"""$(1-\cos\theta)/\theta^2$."""
+    r"""Return $(1-\cos\theta)/\theta^2$."""
     return _even(t2, COSC, _cosc_closed)
 
 
 def sinc3(t2: Value) -> Value:
-    r"""$(\theta-\sin\theta)/\theta^3$."""
+    r"""Return $(\theta-\sin\theta)/\theta^3$."""
     return _even(t2, SINC3, lambda t2: (1 - _sinc_closed(t2)) / t2)
 
 
 def cotc(t2: Value) -> Value:
-    r"""$(1-\frac\theta2\cot\frac\theta2)/\theta^2$, with poles at $2\pi, 4\pi, \dots$"""
+    r"""Return $(1-\frac\theta2\cot\frac\theta2)/\theta^2$, with poles at $2\pi, 4\pi, \dots$"""
 
     def closed(t2):
         c = _cosc_closed(t2)
@@ -122,7 +122,7 @@ _ATANC = [(-1) ** k / (2 * k + 1) for k in range(13)]
 
 
 def atanc(s2: Value, c: Value) -> Value:
-    r"""$\mathrm{atan2}(s, c)/s$ from $s^2$ and $c$, for $s > 0$ or $c > 0$.
+    r"""Return $\mathrm{atan2}(s, c)/s$ from $s^2$ and $c$, for $s > 0$ or $c > 0$.
 
     With $(c, s)$ the cosine and sine of an angle it is the angle over its sine, from 0 up to but
     not including $\pi$.

@@ -31,7 +31,7 @@ def cross(a: Float[Array, "3"], b: Float[Array, "3"]) -> Float[Array, "3"]:
 
 
 def _shifted(a: Float[Array, "3"]) -> Float[Array, "3"]:
-    """(a_2, a_3, a_1)."""
+    """Return (a_2, a_3, a_1)."""
     return lax.concatenate([lax.slice(a, (1,), (3,)), lax.slice(a, (0,), (1,))], 0)
 
 
@@ -169,7 +169,7 @@ def _cramer(A: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Float[Array, "
 
 @jax.jit
 def _eliminate(A: Float[Array, "n n"], B: Float[Array, "n m"]) -> Float[Array, "n m"]:
-    """Gaussian elimination with partial pivoting; visibly linear in B, so JAX can transpose it.
+    """Solve by Gaussian elimination with partial pivoting; visibly linear in B, for JAX.
 
     Its hundreds of operations are traced once for each shape, however often a step solves.
     """

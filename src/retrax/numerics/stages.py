@@ -75,7 +75,7 @@ class _Iterate(NamedTuple):
 
 
 def alternating(image: Callable[[Stages], Stages], split: int | None) -> Sweep:
-    """One sweep (1); `split` columns are not momenta, all where it is `None`."""
+    """Make one sweep (1); `split` columns are not momenta, all where it is `None`."""
 
     def sweep(x: Stages, rest: Rest) -> tuple[Stages, Rest]:
         if split is None:
@@ -183,7 +183,7 @@ def _solution(
 
 @_solution.defjvp
 def _solution_jvp(how: _How, primals: tuple, tangents: tuple) -> tuple:
-    """(3), linear in the tangents; the solution depends only on what the map closes over."""
+    """Differentiate by (3), linear in the tangents; only what the map closes over counts."""
     x, status = _solution(how, *primals)
     given, moved = primals[-1][0], tangents[-1][0]
     _, change = jax.jvp(lambda *a: how.image(x, *a), given, moved)

@@ -33,7 +33,7 @@ _MOMENTS, _TORQUE = (5621.0, 4547.0, 2364.0), 50.0
 
 
 def slew(duration: float, steps: int) -> ControlProblem:
-    """A rest-to-rest slew by 150 degrees about a skew axis, at the least effort."""
+    """Return a rest-to-rest slew by 150 degrees about a skew axis, at the least effort."""
     craft = spacecraft(_MOMENTS, torque=_TORQUE)
     return ControlProblem(
         craft,
@@ -47,7 +47,7 @@ def slew(duration: float, steps: int) -> ControlProblem:
 
 
 def fastest_slew(duration: float, steps: int) -> ControlProblem:
-    """A rest-to-rest slew by 150 degrees about the first axis, in the least time."""
+    """Return a rest-to-rest slew by 150 degrees about the first axis, in the least time."""
     craft = spacecraft(_MOMENTS, torque=_TORQUE)
     return ControlProblem(
         craft,
@@ -61,7 +61,7 @@ def fastest_slew(duration: float, steps: int) -> ControlProblem:
 
 
 def swing_up(duration: float, steps: int) -> ControlProblem:
-    """A 3D pendulum from hanging to upright, at the least effort."""
+    """Return a 3D pendulum from hanging to upright, at the least effort."""
     plant = balanced_pendulum()
     return ControlProblem(
         plant,
@@ -75,7 +75,7 @@ def swing_up(duration: float, steps: int) -> ControlProblem:
 
 
 def flight(duration: float, steps: int) -> ControlProblem:
-    """A quadrotor from hovering here to hovering there."""
+    """Return a quadrotor from hovering here to hovering there."""
     plant = small_quadrotor()
     there = (np.eye(3), np.array([2.0, 1.0, 0.5]))
     return ControlProblem(
@@ -90,7 +90,7 @@ def flight(duration: float, steps: int) -> ControlProblem:
 
 
 def parking(duration: float, steps: int) -> ControlProblem:
-    """A sleigh that is to stand a metre ahead and half a metre to its left, heading as before."""
+    """Return the problem to park a sleigh a metre ahead, half a metre left, heading as before."""
     plant = light_sleigh()
     return ControlProblem(
         plant,
@@ -104,7 +104,7 @@ def parking(duration: float, steps: int) -> ControlProblem:
 
 
 def crane_move(duration: float, steps: int) -> ControlProblem:
-    """The load of a crane, brought over by a metre to hang at rest: no swing, bounce or turn."""
+    """Return the problem to move a crane's load by a metre, to hang without swing or turn."""
     plant = paper_crane(elements=1)
     there = plant.hanging([1.0, 0.3])
     return ControlProblem(

@@ -137,7 +137,7 @@ _HEADINGS, _SAME = (0.0, 1.0, 2.5), 1e-9
 
 
 def _admissible(system: AbstractGroupSystem, g: Element, t: float) -> Float[Array, "m dim"] | None:
-    """A basis of the velocities that the constraint leaves at `g`; `None` where it leaves all."""
+    """Return a basis of velocities that the constraint leaves at `g`; `None` for all."""
     constraint = system.constraint
     if constraint is None:
         return None
@@ -248,7 +248,7 @@ def _rotation(g: Element) -> Float[Array, "3 3"]:
 
 
 def _across(axis: np.ndarray) -> Float[Array, "2 3"]:
-    """Two directions across an axis and across each other."""
+    """Return two directions across an axis and across each other."""
     first = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
     first = first / np.linalg.norm(first)
     return jnp.asarray(np.stack([first, np.cross(axis, first)]))

@@ -170,7 +170,7 @@ def plans_dataset(
 def _path_at_end(
     problem: ControlProblem, nodes: np.ndarray, stages: np.ndarray, t: np.ndarray
 ) -> np.ndarray:
-    """The path constraint at the last state of each member, with its last inputs."""
+    """Return the path constraint at the last state of each member, with its last inputs."""
     s = problem.model.sizes
     last, u = nodes[:, -1].T, stages[: s.inputs, -1].T
     found = evaluate(_path_at_nodes, problem.model, last, u, t[-1])

@@ -42,14 +42,14 @@ def evaluation(
 
 
 def path_at(model: Model, state: State, u: Inputs) -> Float[Array, " c"]:
-    """The numbers of the path at a state with inputs."""
+    """Return the numbers of the path at a state with inputs."""
     if model.path is None:
         return jnp.zeros(0)
     return jnp.ravel(model.path(state.g, model.system.velocity_at(state), u))
 
 
 def path_at_states(model: Model, states: State, controls: Inputs) -> Float[Array, "k c"]:
-    """The numbers of the path at several states."""
+    """Return the numbers of the path at several states."""
     return jax.vmap(lambda state, u: path_at(model, state, u))(states, controls)
 
 

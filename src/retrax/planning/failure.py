@@ -104,7 +104,7 @@ def path_warning(plan: Plan) -> str:
 
 
 def _contradicted(plan: Plan) -> bool:
-    """Whether the end leaves no room, of state or inputs, to mend the path there."""
+    """Return whether the end leaves no room, of state or inputs, to mend the path there."""
     problem, broken = plan.problem, plan.path_broken_at_end
     if not problem.model.sizes.ends:
         return False
@@ -119,7 +119,7 @@ def _contradicted(plan: Plan) -> bool:
 
 
 def _slopes_at(model: Model, last: State, u: Array) -> tuple[Array, Array]:
-    """Slopes of end and path at a state."""
+    """Return slopes of end and path at a state."""
 
     def parts(w: Array) -> tuple[Array, Array]:
         assert model.end is not None
@@ -130,7 +130,7 @@ def _slopes_at(model: Model, last: State, u: Array) -> tuple[Array, Array]:
 
 
 def _path_with_inputs(problem: ControlProblem, state: State) -> Float[np.ndarray, "look c"]:
-    """The numbers of the path at a state with several inputs within their bounds."""
+    """Return the numbers of the path at a state with several inputs within their bounds."""
     low = np.where(np.isfinite(problem.lower), problem.lower, -1e3)
     high = np.where(np.isfinite(problem.upper), problem.upper, 1e3)
     parts = np.random.default_rng(0).random((_LOOKS, problem.count))
@@ -185,7 +185,7 @@ def _not_finite(plan: Plan) -> str | None:
 
 
 def _first_guess(plan: Plan) -> tuple[State, np.ndarray]:
-    """The way to the end that a search starts from, with inputs near zero."""
+    """Return the way to the end that a search starts from, with inputs near zero."""
     problem, t = plan.problem, plan.t
     start = Start.of(problem.start).nodes[:, 0]
     states = evaluate(_way, problem.model, start, np.array([problem.first_duration, t[0]]), t)
@@ -206,7 +206,7 @@ def _way(model: Model, start: Array, clock: Array, t: Array) -> State:
 
 
 def _functions(model: Model, states: State, controls: Inputs) -> tuple[tuple[Array, Array], ...]:
-    """Values and slopes of cost and path at each stage, and of final cost and end at the last."""
+    """Return values and slopes of cost and path at each stage, and of final cost and end."""
     s = model.sizes
 
     def stage(state: State, u: Inputs) -> tuple[tuple[Array, Array], tuple[Array, Array]]:

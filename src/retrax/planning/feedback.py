@@ -170,7 +170,7 @@ def _stationary(A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray) -> n
 
 
 def _weights(name: str, value: ArrayLike, size: int, least: float) -> np.ndarray:
-    """A symmetric matrix of weights from a number, a vector or a matrix."""
+    """Return a symmetric matrix of weights from a number, a vector or a matrix."""
     given = np.asarray(finite64(name, value, np.shape(value)))
     if given.shape not in ((), (size,), (size, size)):
         raise BadInput(

@@ -142,7 +142,7 @@ def recursions(s: Sizes, native: bool) -> tuple[Bindable, ...]:
 
 
 def _native(function: Callable[..., list[jax.Array]], ports: Ports, most: int = _MOST) -> Sweep:
-    """Machine code of a function of vectors."""
+    """Return machine code of a function of vectors."""
 
     def on_numbers(*numbers: Sequence[jax.Array]) -> tuple[list[jax.Array], ...]:
         vectors = [jnp.stack(x) if x else jnp.zeros(0) for x in numbers]
@@ -188,7 +188,7 @@ class _Compiled:
 
 
 def _view(rows: Rows, count: int, rounds: int, members: int) -> np.ndarray:
-    """[round, row, member] of an array."""
+    """Return [round, row, member] of an array."""
     flat = rows.array.reshape(-1)[rows.first :]
     if count == 0:
         return np.zeros((rounds, 0, members))

@@ -64,7 +64,7 @@ class Errors(NamedTuple):
 
 
 def counts(s: Sizes) -> tuple[int, ...]:
-    """How many numbers each field of `Measured` has."""
+    """Return how many numbers each field of `Measured` has."""
     return (s.state, s.inputs, s.state, s.path, s.state, s.inputs, 1, 1, 1, 1, 1, 1)
 
 
@@ -136,7 +136,7 @@ def measure(
 
 
 def _product(numbers: Numbers) -> Array:
-    """NaN where one of them is not positive, so that two negative ones do not pass."""
+    """Multiply numbers; NaN if one is not positive, so that two negative ones do not pass."""
     product = jnp.ones(())
     for k in range(numbers.shape[0]):
         product = product * jnp.where(numbers[k] > 0, numbers[k], jnp.nan)

@@ -149,7 +149,7 @@ class Model(Frozen):
         return group.compose(node[0], group.exp(eta)), node[1] + dmu
 
     def aim(self, start: Numbers, clock: Numbers) -> list[Numbers]:
-        r"""Coefficients of the way to aim along: $g_0\exp(a\tau + b\tau^2 + c\tau^3)$.
+        r"""Return coefficients of the way to aim along: $g_0\exp(a\tau + b\tau^2 + c\tau^3)$.
 
         It leads to the end in `clock[0]` seconds, with the velocities of both ends.
         """
@@ -167,7 +167,7 @@ class Model(Frozen):
         return [jnp.concatenate([first, b, c])]
 
     def along(self, start: Numbers, way: Numbers, bump: Numbers, clock: Numbers) -> list[Numbers]:
-        r"""The state at $\tau$ on the way, `clock` being $T$, $t_0$ and $\tau$.
+        r"""Return the state at $\tau$ on the way, `clock` being $T$, $t_0$ and $\tau$.
 
         A `bump` is added that leaves both ends as they are.
         """
@@ -188,14 +188,14 @@ class Model(Frozen):
         return [jnp.concatenate([*numbers, mu])]
 
     def between(self, here: Numbers, there: Numbers, part: Numbers) -> list[Numbers]:
-        """The state at a part of the geodesic between two, its momentum in between."""
+        """Return the state at a part of the geodesic between two, its momentum in between."""
         group, ((g, mu), (g1, mu1)) = self.system.group, (self.node(here), self.node(there))
         way = group.log(group.compose(group.inverse(g), g1))
         leaves = jax.tree.leaves(group.advance(g, group.expm1(part[0] * way)))
         return [jnp.concatenate([*map(jnp.ravel, leaves), mu + part[0] * (mu1 - mu)])]
 
     def stage(self, here: Numbers, there: Numbers, own: Numbers, clock: Numbers) -> list[Numbers]:
-        r"""Values and derivatives at a stage.
+        r"""Return values and derivatives at a stage.
 
         **Arguments:** `here`, `there`: the states at both ends; `own`: the variables of the stage;
         `clock`: step, time of the start, number of the stage.
@@ -242,7 +242,7 @@ class Model(Frozen):
         return [values, jnp.concatenate(slopes)]
 
     def last(self, here: Numbers, nu: Numbers) -> list[Numbers]:
-        r"""At the end: $L$, $\psi$, their gradients, and the Hessian of $L + \nu\cdot\psi$."""
+        r"""Return $L$, $\psi$, their gradients and the Hessian of $L + \nu\cdot\psi$ at the end."""
         s, node = self.sizes, self.node(here)
 
         def parts(w: Numbers) -> tuple[Numbers, Array]:

@@ -93,7 +93,7 @@ def _optimise(problem: ControlProblem, tries: int | None, iterations: int) -> Pl
 
 
 def _others(best: Plan, plans: list[Plan]) -> list[tuple[float, float]]:
-    """Costs and durations of the extremals that are not the best one, each once."""
+    """Return costs and durations of the extremals that are not the best one, each once."""
     found: list[tuple[float, float]] = []
     for plan in sorted(plans, key=lambda p: p.cost):
         known = [best.cost, *(cost for cost, _ in found)]

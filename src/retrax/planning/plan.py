@@ -189,7 +189,7 @@ class Plan:
         return near.sum(axis=0)
 
     def measures(self) -> dict[str, Any]:
-        """Return what `summary` tells, by name."""
+        """Return the content of `summary`, by name."""
         return {
             "cost": self.cost,
             "duration": self.T,

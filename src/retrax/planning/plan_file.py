@@ -54,7 +54,7 @@ def _describes(attribute: str) -> bool:
 
 
 def plan_dataset(plan: Plan) -> "xr.Dataset":
-    """The numbers of a plan by their names."""
+    """Return the numbers of a plan by their names."""
     import xarray as xr
 
     problem, s = plan.problem, plan.problem.model.sizes
@@ -201,7 +201,7 @@ def _end(end: Any) -> Any:
 
 
 def _data(ds: "xr.Dataset") -> dict[str, Data]:
-    """What the file keeps of its problem."""
+    """Return what the file keeps of its problem."""
     if PROBLEM not in ds:
         raise BadInput("it has no problem, which belongs to a plan.")
     return json.loads(np.asarray(ds[PROBLEM].values, np.uint8).tobytes())
@@ -279,7 +279,7 @@ def _plan(ds: "xr.Dataset", problem: ControlProblem) -> Plan:
 
 
 def _array(ds: "xr.Dataset", name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """An array of the file, of a shape that the problem asks for."""
+    """Return an array of the file, of a shape that the problem asks for."""
     if 0 in shape:
         return np.zeros(shape)
     if name not in ds:

@@ -185,7 +185,7 @@ def _checked_start(problem: ControlProblem, start: object) -> State:
 
 
 def _checked_guess(problem: ControlProblem, guess: object) -> "Plan | None":
-    """A plan whose states and inputs are of the kinds of those of the problem."""
+    """Return the guess as a plan with states and inputs of the kinds of the problem."""
     from retrax.planning.plan import Plan
 
     if guess is None:
@@ -243,7 +243,7 @@ def _checked_duration(duration: object) -> float | Free:
 def _checked_bounds(
     actuators: Actuators, bounds: Any
 ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
-    """Bounds of the inputs, those of the plant unless others are given; infinite where none are."""
+    """Return the bounds of the inputs, by default those of the plant; infinite if none."""
     count = actuators.count
     own = (
         (np.full(count, -np.inf), np.full(count, np.inf))

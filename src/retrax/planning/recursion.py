@@ -65,7 +65,7 @@ def backward(
     bounds: Numbers,
     settings: Numbers,
 ) -> list[Numbers]:
-    """From $V_{k+1}$ to $V_k$; writes gains, and $P$ and $S$ of the end of the stage.
+    """Go from $V_{k+1}$ to $V_k$; write gains, and $P$ and $S$ of the end of the stage.
 
     **Arguments:** `shared`: what a shift adds to the diagonal of the Hessian, for each change of
     state and inputs; `carried`: P, S, W and the least pivot so far; `settings`: barrier, shift,
@@ -192,6 +192,6 @@ def forward(
 
 
 def _share(value: Array, change: Array, share: Array) -> Array:
-    """How far to go until a positive number has lost its share."""
+    """Return how far to go until a positive number has lost its share."""
     falls = change < 0
     return jnp.where(falls, -share * value / jnp.where(falls, change, -1.0), 1.0)

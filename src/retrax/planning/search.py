@@ -97,7 +97,7 @@ class Search:
         self._judge()
 
     def _begin(self, with_inputs: bool) -> None:
-        """Slacks at what the path leaves, multipliers on the central path."""
+        """Set slacks to what the path leaves, multipliers to the central path."""
         work, at = self.work, self.at
         if (work.sizes.bounded or work.sizes.path) and not with_inputs:
             work.guess_inputs(at, self.scales.state)
@@ -149,7 +149,7 @@ class Search:
             self._best = np.where(changed, np.inf, self._best)
 
     def _central(self) -> np.ndarray:
-        """Problems that are near the central path, and have a lower barrier to go to."""
+        """Return problems that are near the central path, and have a lower barrier to go to."""
         primal = self.errors.primal
         dual = np.maximum(self.errors.dual, self.errors.complementarity)
         return (primal <= self.kappa) & (dual <= self.kappa) & (self.kappa > self.last)
@@ -222,7 +222,7 @@ class Search:
         self.shift = np.where(bad, np.where(self.shift == 0, begin, grow * self.shift), self.shift)
 
     def _weigh(self) -> None:
-        """Weights of a shift: what costs as much as a stage where it is one."""
+        """Set the weights of a shift: what costs as much as a stage where it is one."""
         size = float(np.max(self.cost_scale)) / self.work.stages
         scale = np.concatenate([self.scales.state, self.input_scale])
         self.work.weights[...] = size / scale**2
@@ -257,7 +257,7 @@ class Search:
         back[-1] = np.inf
 
     def _duration_terms(self, barrier: np.ndarray) -> np.ndarray:
-        """Slope and curvature in the step of the barrier on the duration."""
+        """Return slope and curvature in the step of the barrier on the duration."""
         if not self.work.sizes.free:
             return np.zeros((self.work.width, 2))
         rooms = self._time_rooms(self.h)
@@ -359,7 +359,7 @@ class Search:
         return Errors(defects, miss, path, dual / size, self._complementarity())
 
     def _complementarity(self) -> np.ndarray:
-        """The largest difference of a product from the barrier, relative as barriers are."""
+        """Return the largest difference of a product from the barrier, relative as barriers are."""
         if not self.pairs:
             return np.zeros(self.work.width)
         barrier = self.barrier
@@ -376,7 +376,7 @@ class Search:
 
 
 def _full(upper: np.ndarray, size: int, places: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """[problem, size, size] from the numbers above the diagonal [., problem]."""
+    """Return [problem, size, size] from the numbers above the diagonal [., problem]."""
     out = np.empty((upper.shape[1], size, size))
     rows, columns = places
     out[:, rows, columns] = out[:, columns, rows] = upper.T
@@ -384,7 +384,7 @@ def _full(upper: np.ndarray, size: int, places: tuple[np.ndarray, np.ndarray]) -
 
 
 def _share(values: np.ndarray, changes: np.ndarray, share: np.ndarray | float) -> np.ndarray:
-    """How far to go until the first of some positive numbers has lost its share."""
+    """Return how far to go until the first of some positive numbers has lost its share."""
     lengths = np.where(changes < 0, -share * values / changes, 1.0)
     return np.where(np.isfinite(lengths), lengths, 1.0).min(axis=0)
 

@@ -140,7 +140,7 @@ class Solver:
             return _found(search, count)
 
     def _bump_sizes(self) -> np.ndarray:
-        """How far a bump may go: as far as the way, and under a constraint in every direction.
+        """Limit bumps: as far as the way, and under a constraint in every direction.
 
         A plant that cannot go sideways has to turn and go ahead first.
         """
@@ -215,13 +215,13 @@ class Solver:
 
 
 def _floored(sizes: np.ndarray) -> np.ndarray:
-    """No scale is less than a tenth of the largest; all are one where nothing moves."""
+    """Raise scales to a tenth of the largest; all are one where nothing moves."""
     top = sizes.max()
     return np.maximum(sizes, 0.1 * top) if top > 0 else np.ones_like(sizes)
 
 
 def _along(directions: Array | None, scales: np.ndarray) -> np.ndarray:
-    """Scales of components along directions, from those of coordinates."""
+    """Return scales of components along directions, from those of coordinates."""
     return scales if directions is None else np.abs(np.asarray(directions)) @ scales
 
 

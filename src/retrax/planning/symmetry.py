@@ -66,7 +66,7 @@ def _is_symmetry(plan: "Plan", i: int) -> bool:
 def _looked_at(
     model: Model, g: Element, mu: Array, u: Array, t: Array, h: Array, move: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """What a displacement of space by exp(move) must not change, at several states."""
+    """Return what a displacement of space by exp(move) must not change, at several states."""
     group, system = model.system.group, model.system
 
     def one(g: Element, mu: Array, u: Array, t: Array) -> tuple[Array, Array, Array, Array]:

@@ -17,7 +17,7 @@ from retrax.planning.model import Sizes
 
 
 def width(problems: int, stages: int) -> int:
-    """How many problems are solved side by side for so many: blocks fill the lanes."""
+    """Return how many of the problems are solved side by side: blocks fill the lanes."""
     side = lanes()
     return 1 if problems == 1 and stages >= side else -(-problems // side) * side
 
@@ -259,13 +259,13 @@ class Workspace:
         return self.values[which][-1]
 
     def end(self, which: int) -> tuple[np.ndarray, ...]:
-        """Final cost, miss, gradient of the cost, Jacobian of the miss, numbers of the Hessian."""
+        """Return final cost, miss, gradient of cost, Jacobian of miss, numbers of the Hessian."""
         numbers, (a, b, d) = self.ends[which], self._end_places
         jacobian = numbers[b:d].reshape(self.sizes.ends, self.sizes.state, self.width)
         return numbers[0], numbers[1:a], numbers[a:b], jacobian, numbers[d:]
 
     def rooms(self, which: int) -> np.ndarray:
-        """How far inputs are from their bounds, below and above; empty without bounds."""
+        """Return how far inputs are from their bounds, below and above; empty without bounds."""
         u, m = self.inputs(which), self.sizes.inputs
         if not self.sizes.bounded:
             return np.zeros((0, *u.shape[1:]))

@@ -33,13 +33,13 @@ ALLOWED_OF_DRIFT = 1e-2
 
 
 def started(system: object, state: object) -> Any:
-    """What a run is to start from, as a state where the system knows how."""
+    """Return what a run starts from, as a state where the system knows how."""
     require_platform()
     return system.as_state(state) if isinstance(system, AbstractGroupSystem) else state
 
 
 def uses_traced(system: object, integrator: AbstractIntegrator, state: object) -> bool:
-    """Whether a step uses a value that JAX is tracing and that none of its arguments shows."""
+    """Tell whether a step uses a value that JAX is tracing and that no argument shows."""
     if not isinstance(system, AbstractGroupSystem) or not isinstance(state, State):
         return False  # `require_run` rejects it
 

@@ -14,7 +14,7 @@ _MEMBER_BYTES = 2**30
 
 
 def saved_steps(steps: int, save_every: int | None) -> np.ndarray:
-    """The number of steps behind each saved state; without `save_every` only the end is saved."""
+    """Return the number of steps behind each saved state; by default only the end is saved."""
     every = save_every or steps
     return np.minimum(np.arange(0 if save_every else every, steps + every, every), steps)
 
@@ -39,7 +39,7 @@ class Chunks(NamedTuple):
 
     @classmethod
     def of_run(cls, bytes_per_record: int, save_every: int, commit_every: int | None) -> "Chunks":
-        """The chunks of one run, none longer than the steps between two commits."""
+        """Return the chunks of one run, none longer than the steps between two commits."""
         room = max(1, min(_CHUNK_RECORDS, _CHUNK_BYTES // bytes_per_record))
         most = _CHUNK_STEPS * _SMALL_STATE // max(_SMALL_STATE, bytes_per_record)
         if commit_every is not None:
@@ -51,7 +51,7 @@ class Chunks(NamedTuple):
     def of_members(
         cls, members: int, bytes_per_record: int, save_every: int, steps: int, work: float
     ) -> "Chunks":
-        """The chunks of many runs that go side by side, with `work` steps of members in each."""
+        """Return the chunks of many runs side by side, with `work` steps of members in each."""
         at_once = min(work / (save_every * members), _MEMBER_BYTES / bytes_per_record)
         records = max(1, min(int(at_once), steps // save_every))
         most = save_every if work >= save_every * members else max(1, int(work / members))
@@ -59,11 +59,11 @@ class Chunks(NamedTuple):
 
     @classmethod
     def all_at_once(cls, steps: int, save_every: int) -> "Chunks":
-        """A chunk for all saved states, and one for what is left at the end."""
+        """Return a chunk for all saved states, and one for what is left at the end."""
         return cls(save_every, steps, steps, steps)
 
     def between(self, first: int, steps: int) -> Iterator[tuple[int, int]]:
-        """Pairs (records, steps to each) from step `first` on; the last record may be shorter."""
+        """Return pairs (records, steps to each) from step `first` on; the last may be shorter."""
         every, step = self.save_every, first
         while step < steps:
             whole = (steps - step) // every

@@ -122,7 +122,7 @@ def _at_hand(starts: Any, backend: str, devices: Sequence[Any] | None) -> tuple[
 
 
 def saved_states(steps: int, save_every: int | None) -> int:
-    """How many states are saved of each member."""
+    """Return how many states are saved of each member."""
     return 1 if save_every is None else -(-steps // save_every) + 1
 
 
@@ -185,7 +185,7 @@ def run_members(
     times = _times(np.asarray(states.t), behind, h)
 
     def inputs(states: State) -> np.ndarray:
-        """What drives each state; a warning says where actuators saturate."""
+        """Return what drives each state; a warning says where actuators saturate."""
         assert isinstance(integrator, Driven)
         u = asked_of_members(system, integrator, states, h, shared)
         doubt = saturated(integrator, u, "saved states of members")
@@ -212,7 +212,7 @@ def run_members(
 
 
 def _times(t0: np.ndarray, behind: np.ndarray, h: float) -> np.ndarray:
-    """When each state was saved of each member: t0 + k h, as a step has it."""
+    """Return the times of the saved states of each member: t0 + k h, as a step has it."""
     if np.all(t0 == t0[0]):
         return np.broadcast_to((t0[0] + behind * h)[:, None], (len(behind), len(t0)))
     return t0 + (behind * h)[:, None]
@@ -231,7 +231,7 @@ def _warn_of_failures(failed_step: np.ndarray, steps: int) -> None:
 
 
 def _warn_of_aliasing(system: AbstractGroupSystem, runs: "xr.Dataset", h: float) -> None:
-    """One sentence about all members that a step turned by more than half a turn."""
+    """Warn in one sentence about all members that a step turned by more than half a turn."""
     from retrax.trajectory.members import observe_members
 
     increment = runs["increment"].values
@@ -276,6 +276,6 @@ def _run_chunks(
 
 
 def _accumulate(interval: np.ndarray, before: np.ndarray) -> None:
-    """Two pieces of a record as one: iterations add up, the rest is as in the worse piece."""
+    """Combine two pieces of a record: iterations add up, the rest is as in the worse piece."""
     interval[:, 0] += before[:, 0]
     np.maximum(interval[:, 1:], before[:, 1:], out=interval[:, 1:])

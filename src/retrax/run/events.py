@@ -75,7 +75,7 @@ class Lookout:
         return Events(self.names, self.found, self._like, self.ended_by)
 
     def take_up(self, at: Progress, known: Events) -> None:
-        """Go on with the events that are known up to where the run stands.
+        """Go on with the events that are known up to the present step of the run.
 
         Those of the step after it are found again.
         """
@@ -224,7 +224,7 @@ class _Step(NamedTuple):
     h: float
 
     def taken(self, tau: float) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers at the end of a step of size `tau`, and what the events are there.
+        """Return the numbers at the end of a step of size `tau`, and what the events are there.
 
         Or of the next longer one that can be taken: the whole step can.
         """
@@ -233,11 +233,11 @@ class _Step(NamedTuple):
         return found[0], found[1][-self.count :]
 
     def fails(self) -> bool:
-        """Whether not even the whole step can be taken."""
+        """Return whether not even the whole step can be taken."""
         return self.single.take(self.start, self.h, memory=self.memory) is None
 
     def parts(self, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Sizes of shorter steps, the whole one last, and what the events are at their ends."""
+        """Return sizes of shorter steps, the whole one last, and the events at their ends."""
         times = self.h * np.arange(_PARTS + 1) / _PARTS
         return times, np.array([now, *(self.taken(tau)[1] for tau in times[1:])])
 

@@ -32,7 +32,7 @@ _NEARLY, _AT_REST = 1e-10, 1e-8
 def ending_of(
     system: AbstractGroupSystem, integrator: AbstractIntegrator, at: Progress, h: float
 ) -> Ending | None:
-    """Where the model of the system ends within the step that failed, if that is why it did."""
+    """Return where the model ends within the step that failed, if that is why it did."""
     if not bool(at.failure.converged) or bool(at.failure.in_chart):
         return None
     if type(system).ending is AbstractGroupSystem.ending:
@@ -45,7 +45,7 @@ def ending_of(
 def explain(
     run: Run, at: Progress, takes: Takes, ended: Ending | None
 ) -> tuple[type[StepFailed], str]:
-    """What to raise, and who, where, how bad, why, what to try.
+    """Return what to raise: which run failed, where, how badly, why, and what to try.
 
     `takes` says whether steps of another size can be taken from where the run stopped: what is
     advised has been tried.
@@ -102,7 +102,7 @@ def _joined(*sentences: str | None) -> str:
 
 
 def _unsolved(system: AbstractGroupSystem, info: StepInfo, moved: float) -> tuple[str, str | None]:
-    """What became of the equations of a step that moves by `moved`, and what was seen there."""
+    """Say what became of the equations of a step that moves by `moved`, and what was seen."""
     left, count = float(info.residual), int(info.iterations)
     if left <= ACCEPT and system.constraint is not None:
         return (
@@ -122,13 +122,13 @@ def _unsolved(system: AbstractGroupSystem, info: StepInfo, moved: float) -> tupl
 
 
 def _told_inputs(integrator: Driven, system: AbstractGroupSystem, state: State, h: float) -> str:
-    """The inputs at the start of a step, which may be why it failed."""
+    """Return the inputs at the start of a step, which may be why it failed."""
     now = jax.tree.map(jnp.asarray, state)
     u = jax.jit(lambda driven, size: driven.inputs(system, now, size))(integrator, jnp.asarray(h))
     return f"The inputs are {numbers_of(np.asarray(u))} at its start."
 
 
 def _move(system: AbstractGroupSystem, state: State, h: float) -> float:
-    """$|h\\xi|$ with the velocity at the start of a step."""
+    """Return $|h\\xi|$ with the velocity at the start of a step."""
     xi = system.velocity_at(jax.tree.map(jnp.asarray, state))
     return float(jnp.max(jnp.abs(xi))) * abs(h)

@@ -96,7 +96,7 @@ def require_ensemble(
 
 
 def _require_members(states: State) -> int:
-    """The number of members: the length of the first axis of every array of the states."""
+    """Return the number of members: the length of the first axis of every array of the states."""
     shapes = [np.shape(leaf) for leaf in jax.tree.leaves(states)]
     lengths = {shape[0] if shape else 0 for shape in shapes}
     if len(lengths) != 1 or lengths == {0}:
@@ -108,7 +108,7 @@ def _require_members(states: State) -> int:
 
 
 def stacked_systems(systems: Sequence[Stacked], what: str = "systems") -> Stacked:
-    """Systems of the same kind as one, its arrays stacked along a first axis."""
+    """Stack systems of the same kind, with a first axis in all arrays."""
     kinds = {
         (jax.tree.structure(system), tuple(np.shape(x) for x in jax.tree.leaves(system)))
         for system in systems
@@ -131,7 +131,7 @@ def _require_a_system_each(system: AbstractGroupSystem, members: int) -> None:
 
 
 def _is_shared(system: AbstractGroupSystem, state: State, members: int) -> bool:
-    """Whether this is one system for all members, or one for each along the first axis."""
+    """Return whether this is one system for all members, or one for each along the first axis."""
     leaves = jax.tree.leaves(system)
     stacked = all(np.shape(leaf)[:1] == (members,) for leaf in leaves)
     own = bool(leaves) and stacked and _fits(jax.tree.map(lambda x: x[0], system), state)
@@ -161,7 +161,7 @@ def _is_shared(system: AbstractGroupSystem, state: State, members: int) -> bool:
 
 
 def _fits(system: AbstractGroupSystem, state: State) -> bool:
-    """Whether the arrays of a system have the shapes that one body needs."""
+    """Return whether the arrays of a system have the shapes that one body needs."""
     return _shapes_fit(*signature_of(system, state))
 
 
@@ -191,7 +191,7 @@ def _require_each(system: AbstractGroupSystem, states: State) -> None:
 
 
 def _on_gpu(tree: Any) -> bool:
-    """Whether arrays lie in the memory of a GPU, where they are looked at without copying them."""
+    """Return whether arrays lie in the memory of a GPU, to be checked without copying them."""
     leaves = jax.tree.leaves(tree)
     return all(isinstance(x, jax.Array) and _platform(x) == "gpu" for x in leaves)
 
@@ -201,7 +201,7 @@ def _platform(array: jax.Array) -> str:
 
 
 def _member(tree: Any, k: int) -> Any:
-    """One member of arrays with a first axis of members."""
+    """Return one member of arrays with a first axis of members."""
     if _on_gpu(tree):
         from retrax.engine.backends.gpu_kernels import member_of
 
@@ -210,7 +210,7 @@ def _member(tree: Any, k: int) -> Any:
 
 
 def _defects_on_gpu(space: AbstractHomogeneousSpace, states: State) -> np.ndarray:
-    """How far each member is off the group, and NaN where its numbers are not finite."""
+    """Return how far each member is off the group, and NaN where its numbers are not finite."""
     alike = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), states)
     function = _defect_function(*signature_of(space, alike))
     if function is None:
@@ -219,7 +219,7 @@ def _defects_on_gpu(space: AbstractHomogeneousSpace, states: State) -> np.ndarra
 
 
 def _defects(space: AbstractHomogeneousSpace, states: State) -> np.ndarray:
-    """The same of states on the host."""
+    """Return how far each member is off the group, for states on the host."""
     with _on_host():
         return np.asarray(_all_defects(space, states))
 
@@ -236,7 +236,7 @@ def _defect(space: AbstractHomogeneousSpace, state: State) -> Float[Array, ""]:
 
 @Reused
 def _defect_function(tree: Any, avals: tuple, identity: Fingerprint) -> "GPUFunction | None":
-    """The distance from the group as a kernel; `None` where it has a long axis or no program."""
+    """Return the distance from the group as a kernel; `None` with a long axis or no program."""
     from retrax.engine.backends.gpu_kernels import GPUFunction
 
     leaves = [jax.ShapeDtypeStruct(*aval) for aval in avals]
@@ -301,7 +301,7 @@ def _require_stable(
 
 
 def _require_each_system(system: AbstractGroupSystem) -> None:
-    """What constructors have not seen: numbers that `jax.jit` hid, or that were put in later."""
+    """Check what constructors have not seen: numbers that `jax.jit` hid, or later ones."""
     for leaf in jax.tree.leaves(system):
         array = np.asarray(leaf)
         finite = np.isfinite(array).reshape(len(array), -1).all(axis=1)

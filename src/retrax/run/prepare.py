@@ -110,7 +110,7 @@ def prepare(
     progress: ProgressOption = False,
     backend: str = "auto",
 ) -> PreparedRun:
-    """Make ready a run that will be called many times, from states and for steps to be told.
+    """Compile a run once, to be called many times with different states and step counts.
 
     ```python
     run = rx.prepare(system, rx.LieVerlet(), h=0.01)

@@ -20,7 +20,7 @@ ProgressOption = bool | Reporter | None
 
 @contextlib.contextmanager
 def reporter(progress: object, description: str, unit: str = "steps") -> Iterator[Reporter]:
-    """A function to call with (steps done, steps in all), or what else is counted.
+    """Yield a function to call with (steps done, steps in all), or what else is counted.
 
     `None` shows a bar where standard error is a terminal; `True` and `False` overrule that; a
     function is called as it is.
@@ -50,7 +50,7 @@ def require_progress(progress: object) -> None:
 
 
 def is_shown(progress: object) -> bool:
-    """Tell whether anybody is told of the progress of a run."""
+    """Tell whether the progress of a run is reported."""
     return progress is not False and (progress is not None or sys.stderr.isatty())
 
 

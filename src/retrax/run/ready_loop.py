@@ -187,7 +187,7 @@ class ReadyLoop:
         return run
 
     def _same(self, ready: _Ready) -> Content | None:
-        """What functions do now, if nothing else has changed than parameters."""
+        """Return what functions do now, if only parameters have changed; else `None`."""
         if self._is_open and self._shape_now() != self._shape:
             return None
         now = self._watch.content()
@@ -197,7 +197,7 @@ class ReadyLoop:
         return now if set(differ) <= set(ready.loop.structure.places) else None
 
     def _changed(self, ready: _Ready, now: Content) -> Sequence[np.ndarray]:
-        """The parameters of a run, if they are not those with which the loop was made."""
+        """Return the parameters of a run, if they are not those with which the loop was made."""
         if not self._changes_in_place and now is ready.read:
             return ()
         own = ready.own
@@ -208,7 +208,7 @@ class ReadyLoop:
         return own, *map(np.asarray, held)
 
     def _start(self, state: object, h: float) -> np.ndarray | None:
-        """The numbers of a state from which a run may start; `None` where it is not as usual."""
+        """Return the numbers of a state to start a run from; `None` if it is not as usual."""
         if type(state) is not State:
             return None
         g, leaves = state.g, (state.g, state.momentum, state.t)
@@ -320,7 +320,7 @@ class _Pair:
 
 
 def _named(integrator: AbstractIntegrator) -> Hashable:
-    """What is the same for integrators that are written alike, where they have no arrays."""
+    """Return what is the same for integrators that are written alike, where they have no arrays."""
     leaves, structure = jax.tree.flatten(integrator)
     found = fingerprint(structure)
     return found if found.complete and not leaves else id(integrator)

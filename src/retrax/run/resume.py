@@ -141,7 +141,7 @@ def _prepared(
     steps: int,
     events: dict[str, Event | Stop],
 ) -> Running:
-    """The run, standing where its checkpoint restarts it."""
+    """Return the run at the step where its checkpoint restarts it."""
     state = _started(stored, system, integrator, steps)
     require_room(8 * Packing(state).size, steps, stored.record["save_every"])
     running = _running(stored, system, integrator, state, steps, events)
@@ -179,7 +179,7 @@ def _driven(
 def _objects(
     stored: Stored, system: object, integrator: object, trust: Trust
 ) -> tuple[AbstractGroupSystem, AbstractIntegrator]:
-    """What moves and how: as given, or else as stored."""
+    """Return the system and the integrator, as given or else as stored."""
     for name, given in (("system", system), ("integrator", integrator)):
         if given is None and stored.start[name] is None:
             driven = name == "integrator" and stored.inputs() is not None
@@ -249,7 +249,7 @@ def _watched(
 def _started(
     stored: Stored, system: AbstractGroupSystem, integrator: AbstractIntegrator, steps: int
 ) -> State:
-    """The state in which the run began, seen to fit the system."""
+    """Return the state in which the run began, checked to fit the system."""
     record = stored.record
     state = stored.states()
     g = system.configuration_space.layout()
@@ -268,7 +268,7 @@ def _running(
     steps: int,
     events: dict[str, Event | Stop],
 ) -> Running:
-    """The run, standing at its start."""
+    """Return the run at its start."""
     record = stored.record
     plan = Plan(state.t, record["h"], steps, record["save_every"], record["every"])
     run = Run(system, integrator, state, None, plan)

@@ -83,7 +83,7 @@ class Running:
         return self.chunks.length
 
     def first_steps(self, count: int) -> np.ndarray:
-        """The numbers of the state after the first steps of the run, taken again."""
+        """Take the first steps of the run again; return the numbers of the state after them."""
         loop, run = self.loop, self.begun
         if self.lookout is not None:  # which may halt
             loop = type(loop)(run.system, run.integrator, run.state, float(run.plan.h))
@@ -162,7 +162,7 @@ class Running:
         return nothing
 
     def events_told(self) -> dict[str, Any]:
-        """What a checkpoint tells of events."""
+        """Return what a checkpoint stores of events."""
         return {} if self.lookout is None else {"events": self.lookout.result().data()}
 
     @property
@@ -205,7 +205,7 @@ class Running:
         return self._found_ending
 
     def trajectory(self) -> Trajectory:
-        """What has been saved so far; where the model ended, up to there."""
+        """Return what has been saved so far; where the model ended, up to there."""
         saved, ended, plan = list(self.saved), self.ended, self.begun.plan
         events = None if self.lookout is None else self.lookout.result()
         last = None if ended is None or ended.state.t == self.at.state.t else ended.state
@@ -237,7 +237,7 @@ class Running:
         return run
 
     def _own_identity(self) -> Fingerprint:
-        """What the run reads without its events, if they do not make it incomplete."""
+        """Return what the run reads without its events, if they do not make it incomplete."""
         own = step_identity(self.begun.system, self.begun.integrator)
         return own if self.loop.identity.complete else self.loop.identity
 
@@ -270,7 +270,7 @@ class Running:
         return "finished" if done else "interrupted"
 
     def _takes(self, h: float, steps: int) -> bool:
-        """Whether steps of size `h` can be taken from where the run is; nothing is compiled."""
+        """Tell whether steps of size `h` can be taken from where the run is; compile nothing."""
         state = jax.tree.map(np.asarray, self.at.state)
         loop = type(self.loop)(self.begun.system, self.begun.integrator, state, h)
         at, *_ = loop.run(start(state), 1, steps, self.chunks.capacity)
@@ -278,7 +278,7 @@ class Running:
 
 
 def joined(first: Interval, then: Interval) -> Interval:
-    """Two stretches as one: iterations add up, the rest is as in the worse one."""
+    """Combine two stretches: iterations add up, the rest is as in the worse one."""
     numbers: list[Any] = [
         np.int64(first.iterations + then.iterations),
         np.float64(np.maximum(first.residual, then.residual)),
@@ -301,7 +301,7 @@ def finish(running: Running, progress: object) -> Trajectory:
 
 
 def interrupted(step: int, steps: int) -> KeyboardInterrupt:
-    """What Ctrl-C raises in a run without a checkpoint."""
+    """Return what Ctrl-C raises in a run without a checkpoint."""
     return KeyboardInterrupt(
         f"The run was stopped after step {step} of {steps}, and nothing of it is kept; with "
         "checkpoint='run.zarr' it can be resumed."

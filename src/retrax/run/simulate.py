@@ -126,7 +126,7 @@ def simulate(
 def run_quickly(
     ready: ReadyLoop, state: object, h: object, steps: object, save_every: object
 ) -> Trajectory | None:
-    """The run of usual input, from a loop that is ready; `None` where it has to be looked at."""
+    """Run usual input by a loop that is ready; return `None` if input is to be checked first."""
     if type(h) is not float or not 0 < abs(h) < math.inf:
         return None
     if type(steps) is not int or steps < 1 or type(save_every) is not int or save_every < 1:

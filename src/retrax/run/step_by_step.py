@@ -167,7 +167,7 @@ class Stepper:
     def step(
         self, u: ArrayLike | None = None, steps: int | None = None, *, until: float | None = None
     ) -> State:
-        """Hold the inputs `u` for so many steps and return the state after them.
+        """Hold the inputs `u` for `steps` steps and return the state after them.
 
         **Arguments:**
 
@@ -349,7 +349,7 @@ class Stepper:
         return whole_steps(float(t0[0]), until, self.h, self._steps.taken)
 
     def _fail(self, steps: int) -> NoReturn:
-        """Raise what the one body failed of; it stands where its last good step ended."""
+        """Raise the failure of the body, which stays where its last good step ended."""
         moving = self._steps
         before, taken, went = self._behind[-1], moving.taken, step_info_of(moving.failure[:, 0])
         moving.forget()

@@ -76,7 +76,7 @@ def factors_of(run: Trajectory) -> list[Factor]:
 
 
 def unit(run: Trajectory, name: str) -> str:
-    """The SI unit of an invariant, a `velocity` or a `momentum`; `SI` where components differ."""
+    """Return the SI unit of an invariant, a `velocity` or a `momentum`; `SI` if mixed."""
     if name == "energy":
         return "J"
     if name != "velocity" and "momentum" not in name:
@@ -111,7 +111,7 @@ class Body(NamedTuple):
     arrow: Float[np.ndarray, "time 3"] | None = None
 
     def momentum(self, run: "Trajectory") -> Float[np.ndarray, "time 3"] | None:
-        """The angular momentum about the origin of the body in space axes, or its arrow."""
+        """Return the angular momentum about the origin of the body in space axes, or its arrow."""
         if self.arrow is not None:
             return self.arrow
         if self.rotation is None or self.coordinates is None:
@@ -120,7 +120,7 @@ class Body(NamedTuple):
 
 
 def bodies(run: "Trajectory") -> list[Body]:
-    """The bodies of a run.
+    """Return the bodies of a run.
 
     A rotation that is followed by a translation of at most three dimensions is one body that turns
     and travels. Of a translation in more than three dimensions the first three are drawn.
@@ -145,7 +145,7 @@ def bodies(run: "Trajectory") -> list[Body]:
 
 
 def _names(run: Trajectory, count: int) -> list[str]:
-    """What bodies are called: by their names in a mechanism, else by their numbers."""
+    """Return what bodies are called: by their names in a mechanism, else by their numbers."""
     said = (getattr(run.system, "drawing", None) or {}).get("mechanism")
     if said is not None:
         return said["names"]
@@ -158,7 +158,7 @@ def _carries(rotation: Factor, other: Factor) -> bool:
 
 
 def _rotations(leaf: np.ndarray, factor: Factor) -> np.ndarray:
-    """All copies as (time, copies, 3, 3); plane rotations turn about the third axis of space."""
+    """Stack all copies as (time, copies, 3, 3); plane rotations turn about the third axis."""
     n = leaf.shape[-1]
     full = np.zeros((len(leaf), len(factor.coordinates), 3, 3))
     full[..., 2, 2] = 1.0
@@ -167,7 +167,7 @@ def _rotations(leaf: np.ndarray, factor: Factor) -> np.ndarray:
 
 
 def _positions(leaf: np.ndarray, factor: Factor) -> np.ndarray:
-    """All copies as (time, copies, 3): filled up with zeros, or cut to three."""
+    """Return all copies as (time, copies, 3): filled up with zeros, or cut to three."""
     n = min(leaf.shape[-1], 3)
     full = np.zeros((len(leaf), len(factor.coordinates), 3))
     full[..., :n] = leaf.reshape(len(leaf), -1, leaf.shape[-1])[..., :n]
@@ -191,7 +191,7 @@ def _copies(factor: Factor, turns: np.ndarray | None, places: np.ndarray | None)
 
 
 def box(run: Trajectory, rows: np.ndarray) -> tuple[Float[np.ndarray, "8 3"], bool]:
-    """The corners, in body axes, of the box of a body, and whether it has the body's inertia.
+    """Return the corners of a body's box in body axes, and whether it has the body's inertia.
 
     **Arguments:** `rows`: where the angular velocity of the body stands in body coordinates.
     """
@@ -200,7 +200,7 @@ def box(run: Trajectory, rows: np.ndarray) -> tuple[Float[np.ndarray, "8 3"], bo
 
 
 def inertia_of(system: Any, rows: np.ndarray) -> Float[np.ndarray, "3 3"] | None:
-    """The constant inertia of one body of a system; `None` where it has none of its own."""
+    """Return the constant inertia of one body of a system; `None` where it has none of its own."""
     inertia = None
     if isinstance(system, RememberedSystem):
         inertia = system.inertia
@@ -218,7 +218,7 @@ def inertia_of(system: Any, rows: np.ndarray) -> Float[np.ndarray, "3 3"] | None
 
 
 def box_of(inertia: Float[np.ndarray, "3 3"]) -> Float[np.ndarray, "8 3"]:
-    """The corners in body axes of the box with this inertia, longest side 1."""
+    """Return the corners in body axes of the box with this inertia, longest side 1."""
     moments, axes = np.linalg.eigh(inertia)
     axes[:, 0] *= np.sign(np.linalg.det(axes))  # right-handed: no mirrored box
     squares = np.maximum(np.sum(moments) - 2 * moments, 0.0)  # (1)
@@ -227,7 +227,7 @@ def box_of(inertia: Float[np.ndarray, "3 3"]) -> Float[np.ndarray, "8 3"]:
 
 
 def solid_box(mass: float, inertia: np.ndarray) -> tuple[Float[np.ndarray, "8 3"], float]:
-    """Corners and longest side of the homogeneous box with this mass and these moments, in metres.
+    """Return corners and longest side, in metres, of a homogeneous box by mass and moments.
 
     A body that is thinner than a box can be drawn is drawn a little thicker.
     """

@@ -40,12 +40,12 @@ class Panel(NamedTuple):
 
 
 def curves(run: Trajectory) -> list[dict[str, Any]]:
-    """The panels of a page."""
+    """Return the panels of a page."""
     return [drawn_panel(run.t, panel) for panel in panels(run) if panel.values]
 
 
 def drawn_panel(t: np.ndarray, panel: Panel) -> dict[str, Any]:
-    """A panel as the page reads it, each curve with at most 2,000 points and all its extremes."""
+    """Return a panel for the page, each curve with at most 2,000 points and all extremes."""
     return {
         "title": panel.title,
         "unit": panel.unit,
@@ -55,13 +55,13 @@ def drawn_panel(t: np.ndarray, panel: Panel) -> dict[str, Any]:
 
 
 def panels(run: Trajectory) -> list[Panel]:
-    """Everything worth a plot, errors first."""
+    """Return everything worth a plot, errors first."""
     motion = joint_panels(run) or _motion(run)
     return [*_errors(run), *motion, *_driven(run), *_constraint(run), *_measured(run)]
 
 
 def mechanical(run: Trajectory) -> bool:
-    """Whether the run is that of bodies in SI units, not that of a flow or a field."""
+    """Return whether the run is that of bodies in SI units, not that of a flow or a field."""
     return bool(factors_of(run)) and "field" not in told(run)
 
 
@@ -114,7 +114,7 @@ def _motion(run: Trajectory) -> list[Panel]:
 
 
 def joint_panels(run: Trajectory) -> list[Panel]:
-    """The angles, travels and forces of the joints of a mechanism."""
+    """Return the angles, travels and forces of the joints of a mechanism."""
     if "mechanism" not in told(run):
         return []
     coordinates: dict[str, dict[str, np.ndarray]] = {"angle": {}, "position": {}}
@@ -134,20 +134,20 @@ def joint_panels(run: Trajectory) -> list[Panel]:
 
 
 def _first(title: str, of: str, values: dict[str, np.ndarray]) -> Panel:
-    """A panel of a few of many curves."""
+    """Return a panel of a few of many curves."""
     shown = dict(list(values.items())[:_SHOWN])
     more = f", {len(shown)} of {len(values)}" if len(shown) < len(values) else ""
     return Panel(title + more, of, shown)
 
 
 def _driven(run: Trajectory) -> list[Panel]:
-    """What drives the run."""
+    """Return what drives the run."""
     inputs = np.asarray(run.inputs)
     return [components(inputs, "u", "inputs", "")] if inputs.shape[1] else []
 
 
 def _constraint(run: Trajectory) -> list[Panel]:
-    """How well a constraint is kept, and the multipliers that keep it."""
+    """Return how well a constraint is kept, and the multipliers that keep it."""
     if not run.multipliers.shape[1] or {"rods", "strings"} & told(run).keys():
         return []
     broken = run.constraint_violation()
@@ -161,7 +161,7 @@ def _constraint(run: Trajectory) -> list[Panel]:
 
 
 def _measured(run: Trajectory) -> list[Panel]:
-    """What the system measures: energies in one panel, each other number or vector in its own."""
+    """Plot what the system measures: energies in one panel, everything else in its own."""
     numbers = {name: y for name, y in run.observations.observables.items() if y.ndim == 1}
     if "mechanism" in told(run):
         numbers = {name: y for name, y in numbers.items() if not _COORDINATE.fullmatch(name)}
@@ -177,7 +177,7 @@ def _measured(run: Trajectory) -> list[Panel]:
 
 
 def components(values: np.ndarray, letter: str, title: str, of: str) -> Panel:
-    """A panel of the first components of a vector."""
+    """Return a panel of the first components of a vector."""
     shown = min(values.shape[1], _SHOWN)
     more = f", {shown} of {values.shape[1]} components" if shown < values.shape[1] else ""
     return Panel(title + more, of, {f"{letter}{k + 1}": values[:, k] for k in range(shown)})

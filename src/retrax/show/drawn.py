@@ -20,18 +20,18 @@ from retrax.trajectory.trajectory import Trajectory
 
 
 def told(run: Trajectory) -> Drawing:
-    """What the system of a run tells about its picture."""
+    """Return what the system of a run provides for its picture."""
     return getattr(run.system, "drawing", None) or {}
 
 
 def is_drawn(run: Trajectory) -> bool:
-    """Whether the system of a run has shapes: those of a mechanism, or its user's."""
+    """Return whether the system of a run has shapes: those of a mechanism, or its user's."""
     by_function = callable(getattr(run.system, "draw", None))
     return by_function or bool({"mechanism", "shapes"} & told(run).keys())
 
 
 def joint_forces(run: Trajectory) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Where each joint or wheel of a mechanism is, and its force on its second body, in space.
+    """Return the place of each joint or wheel, and its force on its second body, in space.
 
     A run that does not know its mechanism any more has none.
     """
@@ -45,7 +45,7 @@ def joint_forces(run: Trajectory) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def turned(run: Trajectory, joint: str, angle: np.ndarray) -> np.ndarray:
-    """The angle of a joint beyond half a turn, if saved states are close enough to tell it."""
+    """Unwrap the angle of a joint beyond half a turn, if saved states are close enough."""
     if not isinstance(run.system, MechanismSystem) or joint not in run.joints:
         return angle
     try:
@@ -61,7 +61,7 @@ def _shared_point(found: list[Body], joint: dict[str, Any]) -> Float[np.ndarray,
 
 
 def _contact(found: list[Body], wheel: dict[str, Any]) -> Float[np.ndarray, "time 3"]:
-    """Where a wheel or a ball touches its plane."""
+    """Return where a wheel or a ball touches its plane."""
     one = found[wheel["body"]]
     centre = _carried(one, np.array(triple("centre", wheel["centre"])))
     down = np.tile(triple("normal", wheel["normal"]), (len(centre), 1))
@@ -83,12 +83,12 @@ def _in_space(force: np.ndarray) -> Float[np.ndarray, "time 3"]:
 
 
 def e3_points_up(run: Trajectory) -> bool:
-    """Whether up is along e3 in the picture of a run, or against it."""
+    """Return whether up is along e3 in the picture of a run, or against it."""
     return getattr(run.system, "e3_points_up", True)
 
 
 def unit_of(run: Trajectory, observable: str) -> str:
-    """The unit of what the system of a run measures."""
+    """Return the unit of what the system of a run measures."""
     return "" if run.system is None else run.system.unit_of(observable)
 
 
@@ -112,7 +112,7 @@ def drawable() -> Iterator[None]:
 
 
 def drawn_bodies(run: Trajectory) -> list[Body]:
-    """The bodies and points to draw."""
+    """Return the bodies and points to draw."""
     said = told(run)
     if "string" in said:
         return string_bodies(run, said)
@@ -123,7 +123,7 @@ def drawn_bodies(run: Trajectory) -> list[Body]:
 
 
 def string_bodies(run: Trajectory, told: dict[str, Any]) -> list[Body]:
-    """The bodies on a string, each a box about its centre of mass, in metres."""
+    """Return the bodies on a string, each a box about its centre of mass, in metres."""
     r, *turns = (np.asarray(leaf) for leaf in run.g[: 1 + len(told["string"])])
     r = r + pivots(run, told)[:, None]
     first = 3 * r.shape[1]
@@ -143,7 +143,7 @@ def string_bodies(run: Trajectory, told: dict[str, Any]) -> list[Body]:
 
 
 def pivots(run: Trajectory, told: dict[str, Any]) -> Float[np.ndarray, "time 3"]:
-    """Where a string hangs from: the origin, or the trolley of a crane."""
+    """Return where a string hangs from: the origin, or the trolley of a crane."""
     places = np.zeros((len(run.t), 3))
     if "trolley" in told:
         places[:, :2] = np.asarray(run.g[-1])
@@ -151,7 +151,7 @@ def pivots(run: Trajectory, told: dict[str, Any]) -> Float[np.ndarray, "time 3"]
 
 
 def rod_bodies(run: Trajectory, told: dict[str, Any]) -> list[Body]:
-    """The point to follow: the contact with the force on the first rod, or the end of a rod."""
+    """Return the point to follow: the contact with its force, or the end of a rod."""
     lines = centrelines(run, told)
     if "width" not in told:
         which = "the rod" if len(lines) == 1 else "the last rod"
@@ -173,14 +173,14 @@ def rod_bodies(run: Trajectory, told: dict[str, Any]) -> list[Body]:
 
 
 def middle_velocity(run: Trajectory, velocity: np.ndarray) -> Float[np.ndarray, "time 6"]:
-    """Angular velocity in the body and velocity in space, half-way along the first rod."""
+    """Return angular velocity in the body and velocity in space, half-way along the first rod."""
     frames = np.asarray(jax.tree.leaves(run.g)[0])
     node = frames.shape[1] // 2
     return velocity[:, 6 * node : 6 * node + 6]
 
 
 def contact_force(run: Trajectory) -> dict[str, np.ndarray]:
-    """The components of the contact force in space; empty without a contact."""
+    """Return the components of the contact force in space; empty without a contact."""
     force = np.asarray(run.multipliers)
     return {axis: force[:, k] for k, axis in enumerate("xyz")} if force.shape[1] == 3 else {}
 
@@ -196,7 +196,7 @@ def centrelines(run: Trajectory, told: dict[str, Any]) -> list[Float[np.ndarray,
 def _points(
     places: Float[np.ndarray, "time n 3"], s: np.ndarray, spacing: float, width: float
 ) -> Float[np.ndarray, "time 3"]:
-    """The points of the centreline at s, as the contact weighs the nodes."""
+    """Return the points of the centreline at s, as the contact weighs the nodes."""
     arc = spacing * np.arange(places.shape[1], dtype=float)
     return np.einsum("tk,tki->ti", evaluate(_weights, arc, s, spacing, width), places)
 

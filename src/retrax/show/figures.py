@@ -173,7 +173,7 @@ def smoothing(found: Smoothed) -> Figure:
 
 
 def title(run: Trajectory) -> str:
-    """Title of a figure: the system, the integrator and the steps of a run."""
+    """Return the title of a figure: the system, the integrator and the steps of a run."""
     made = run.provenance
     return literal(
         f"{made['system']} by {made['integrator']}, h = {run.h:g} s, {run.completed:,} steps"
@@ -186,7 +186,7 @@ def _turning_body(run: Trajectory) -> Body | None:
 
 
 def _share_time(stack: list[Axes]) -> None:
-    """One time axis for all panels, labelled at the bottom."""
+    """Share one time axis among all panels, labelled at the bottom."""
     for axes in stack[:-1]:
         axes.sharex(stack[-1])
         axes.tick_params(labelbottom=False)
@@ -194,7 +194,7 @@ def _share_time(stack: list[Axes]) -> None:
 
 
 def _draw_instants(axes: Axes, run: Trajectory, draw: Draw | None, tall: float) -> None:
-    """A picture of the motion at a few instants, `tall` times as high as it is wide."""
+    """Draw the motion at a few instants, `tall` times as high as it is wide."""
     first = _first_seconds(run, draw)
     times = np.linspace(run.t[0], first, _INSTANTS)
     axes.imshow(instants(run, times, (760, round(760 * min(tall, 1.6))), draw))
@@ -203,7 +203,7 @@ def _draw_instants(axes: Axes, run: Trajectory, draw: Draw | None, tall: float) 
 
 
 def _first_seconds(run: Trajectory, draw: Draw | None) -> float:
-    """The end of what a few instants can show: most of the way, or a few sizes of the body."""
+    """Return the end of what a few instants can show: most of the way, or a few body sizes."""
     places = np.concatenate(
         [np.asarray(x).reshape(len(run.t), -1) for x in jax.tree.leaves(run.g)], axis=1
     )
@@ -340,7 +340,7 @@ def direction(vectors: Float[np.ndarray, "time 3"]) -> Float[np.ndarray, "time 3
 
 
 def inline_image(run: Trajectory) -> str:
-    """An SVG image as a `data:` address: body velocity, and the errors of the invariants.
+    """Return an SVG image as a `data:` address: body velocity, and the errors of the invariants.
 
     In an `img` it is a picture and nothing else: it runs no scripts, and its names cannot clash
     with those of the page.

@@ -27,7 +27,7 @@ def write_fit_page(fit: Fit, path: str | Path) -> Path:
 
 
 def fit_page(fit: Fit) -> str:
-    """The page as text."""
+    """Return the page as text."""
     title, subtitle, *_ = fit.lines()
     return Template(asset("fit.html")).substitute(
         title=html.escape(title),
@@ -97,7 +97,7 @@ def _doubt(note: str) -> str:
 
 
 def _combinations(fit: Fit) -> list[tuple[str, ...]]:
-    """Each combination of unknowns, the worst known first."""
+    """Return each combination of unknowns, the worst known first."""
     known = fit.identifiability
     unknowns = fit.unknowns
     rows = []

@@ -39,7 +39,7 @@ _LETTERS = {"ξ": "velocity velocity", "λ": "multipliers multipliers", "u": "in
 
 
 def live_data(run: Trajectory, draw: Draw | None = None) -> dict[str, Any]:
-    """Everything that the page needs to run on: code, sliders, tracks, curves."""
+    """Return everything that the page needs to run on: code, sliders, tracks, curves."""
     system, integrator = run.system, run.integrator
     if system is None or integrator is None or isinstance(system, RememberedSystem):
         raise BadInput(
@@ -81,7 +81,7 @@ def _state(run: Trajectory, k: int) -> State:
 
 
 def _looking(run: Trajectory, model: StepModel) -> tuple[list[str], Any]:
-    """The program that looks at a state, and the names of what it sees.
+    """Return the program that evaluates the curves at a state, and the names of its results.
 
     What has no scalar program is left out.
     """
@@ -127,7 +127,7 @@ def _has_program(model: StepModel, part: Callable[[Any, Any, State], Any]) -> bo
 
 
 def _placing(model: StepModel, start: State) -> Any:
-    """The program that places the body: from where it was moved by u, with a velocity.
+    """Return the program that places the body: from where it was moved by u, with a velocity.
 
     `None` where that has no scalar program, and for the many coordinates of a mechanism, which
     would be moved apart one by one.
@@ -153,7 +153,7 @@ def _placing(model: StepModel, start: State) -> Any:
 
 
 def _scaling(model: StepModel, start: State) -> Any:
-    """The program that starts where the run did, so many times as fast.
+    """Return the program that starts where the run did, with all velocities scaled by a factor.
 
     Joints and wheels that allow a velocity allow every multiple of it.
     """
@@ -165,7 +165,7 @@ def _scaling(model: StepModel, start: State) -> Any:
 
 
 def begun(system: Any, integrator: Any, state: State) -> State:
-    """A start, with what a controller keeps."""
+    """Return a start, with what a controller keeps."""
     return integrator.begun(system, state) if isinstance(integrator, Driven) else state
 
 
@@ -179,7 +179,7 @@ def _starts(run: Trajectory, start: State) -> dict[str, list[dict[str, Any]]]:
 
 
 def _scale(start: State) -> dict[str, list[dict[str, Any]]]:
-    """One slider: how many times as fast as the run it starts."""
+    """Return one slider: how many times as fast as the run it starts."""
     moves = bool(np.any(np.asarray(start.momentum)))
     sliders = [_Slider(0, "times as fast", 1.0, -3.0, 3.0)._asdict()] if moves else []
     return {"place": [], "velocity": sliders}
@@ -218,7 +218,7 @@ def _velocities(run: Trajectory, start: State) -> list[dict[str, Any]]:
 
 
 def _parameters(model: StepModel) -> list[dict[str, Any]]:
-    """Sliders for the first parameters that are numbers of a few."""
+    """Return sliders for the first parameters that are numbers of a few."""
     found = []
     for field in model.params:
         # Shapes that touch stay as they are, and the places where bodies are joined.
@@ -234,14 +234,14 @@ def _parameters(model: StepModel) -> list[dict[str, Any]]:
 
 
 def _steps_a_frame(run: Trajectory) -> int:
-    """Steps between two of sixty frames a second at which the motion is as fast as it was."""
+    """Return steps between two of sixty frames a second that show the motion as fast as it was."""
     length = float(run.t[-1] - run.t[0])
     speed = 1.0 if 5 <= length <= 300 else length / 30
     return int(np.clip(round(speed / 60 / abs(float(run.h))), 1, 1000))
 
 
 def _curves(run: Trajectory, names: Sequence[str]) -> list[dict[str, Any] | None]:
-    """For each panel of the page, the places of its curves among what is looked at.
+    """Return, for each panel of the page, the places of its curves among the results of `_looking`.
 
     `None` for a panel with a curve that is not seen there.
     """
@@ -265,7 +265,7 @@ def _curves(run: Trajectory, names: Sequence[str]) -> list[dict[str, Any] | None
 def _elsewhere(
     run: Trajectory, columns: dict[str, np.ndarray]
 ) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, np.ndarray]]:
-    """Curves of the panels by their titles, and what is looked at, at random states."""
+    """Return curves of the panels by title, and the results of `_looking`, at random states."""
     probe = random_states(run, COMPARED)
     try:
         return {panel.title: panel.values for panel in panels(probe)}, _columns(probe)
@@ -274,7 +274,7 @@ def _elsewhere(
 
 
 def _columns(run: Trajectory) -> dict[str, np.ndarray]:
-    """What is looked at, along a run, by the names of `_looking`."""
+    """Return the results of `_looking` along a run, by their names."""
     seen = run.observations
     groups = {
         "invariants": seen.invariants,
@@ -296,7 +296,7 @@ def _columns(run: Trajectory) -> dict[str, np.ndarray]:
 def _matching(
     name: str, y: np.ndarray, columns: dict[str, np.ndarray], names: Sequence[str]
 ) -> tuple[int, bool] | None:
-    """Which column a curve is, and whether it is the change of it since the start.
+    """Return which column a curve is, and whether it is the change of it since the start.
 
     Curves that are zero all the time look alike. Among several such columns take the one with the
     name of the curve; return `None` where no column has it.
@@ -317,5 +317,5 @@ def _matching(
 
 
 def stepper_script() -> str:
-    """The script that makes a stepper of the code, as exported steps have it."""
+    """Return the script that makes a stepper of the code, as exported steps have it."""
     return loader()

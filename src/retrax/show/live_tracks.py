@@ -33,7 +33,7 @@ _Term = tuple[float, int, int, int]
 
 
 def tracks(run: Trajectory, draw: Draw | None = None) -> list[dict[str, Any]]:
-    """For each thing of the picture its tracks, each column a sum of terms; see `_features`.
+    """Return, for each thing of the picture, its tracks, each column a sum of terms.
 
     A track that is no such sum is left out, and the page does not move its thing.
     """
@@ -99,13 +99,13 @@ class _Probe:
 
 
 def _numbers(run: Trajectory) -> Float[np.ndarray, "time n"]:
-    """The numbers of all states: configuration, momentum."""
+    """Return the numbers of all states: configuration, momentum."""
     leaves = jax.tree.leaves((run.states.g, run.states.momentum))
     return np.concatenate([np.asarray(x).reshape(len(run.t), -1) for x in leaves], axis=1)
 
 
 def _features(run: Trajectory, products: bool, angles: bool) -> list[tuple[int, int, int]]:
-    """Features (kind, i, j) of numbers x: 1; x_i; x_i x_j; cos(x_i) x_j; sin(x_i) x_j.
+    """Return features (kind, i, j) of numbers x: 1; x_i; x_i x_j; cos(x_i) x_j; sin(x_i) x_j.
 
     In the last two j = -1 stands for a factor of 1. Products are those of a configuration with a
     momentum.
@@ -121,7 +121,7 @@ def _features(run: Trajectory, products: bool, angles: bool) -> list[tuple[int, 
 
 
 def _valued(x: np.ndarray, features: Sequence[tuple[int, int, int]]) -> np.ndarray:
-    """The features of all states, one column each."""
+    """Return the features of all states, one column each."""
 
     def factor(j: int) -> np.ndarray:
         return np.ones(len(x)) if j < 0 else x[:, j]
@@ -137,7 +137,7 @@ def _valued(x: np.ndarray, features: Sequence[tuple[int, int, int]]) -> np.ndarr
 
 
 def random_states(run: Trajectory, count: int) -> Trajectory:
-    """A run through states at random, of the same system."""
+    """Return a run through states at random, of the same system."""
     system = run.system
     assert system is not None
     space = system.configuration_space
@@ -169,7 +169,7 @@ def random_states(run: Trajectory, count: int) -> Trajectory:
 
 
 def touches(run: Trajectory) -> bool:
-    """Whether bodies of the run may touch."""
+    """Return whether bodies of the run may touch."""
     return getattr(run.system, "contact", None) is not None
 
 

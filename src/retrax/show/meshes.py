@@ -20,7 +20,7 @@ _TRIANGLES = 1500
 
 
 def meshes(part: dict[str, Any], look: Look) -> list[Mesh]:
-    """The solids of one part of a body."""
+    """Return the solids of one part of a body."""
     own = painted(look, part["colour"]) if "colour" in part else look.body
     if "line" in part:
         return []
@@ -40,7 +40,7 @@ def meshes(part: dict[str, Any], look: Look) -> list[Mesh]:
 
 
 def _unit(part: dict[str, Any], own: Colour, look: Look) -> list[Mesh]:
-    """A solid of size 1 about the origin, as `retrax.draw` has them."""
+    """Return a solid of size 1 about the origin, as `retrax.draw` has them."""
     kind, low, high = part["solid"], np.array([0.0, 0.0, -0.5]), np.array([0.0, 0.0, 0.5])
     if kind == "box":
         return [box(CORNERS, own)]
@@ -65,7 +65,7 @@ def _placed(mesh: Mesh, pose: Float[np.ndarray, "12"]) -> Mesh:
 
 
 def cone(base: np.ndarray, tip: np.ndarray, radius: float, colour: Colour) -> Mesh:
-    """A cone from the middle of its base to its tip."""
+    """Return a cone from the middle of its base to its tip."""
     found = bar(base, tip, radius, colour)
     corners = found.corners.copy()
     half = len(corners) // 2
@@ -74,21 +74,21 @@ def cone(base: np.ndarray, tip: np.ndarray, radius: float, colour: Colour) -> Me
 
 
 def box(corners: Float[np.ndarray, "8 3"], colour: Colour) -> Mesh:
-    """Six faces, whichever way the corners are laid out."""
+    """Return six faces, whichever way the corners are laid out."""
     x, y, z = corners[[4, 2, 1]] - corners[0]
     faces = _BOX if float(np.cross(x, y) @ z) > 0 else [face[::-1] for face in _BOX]
     return Mesh(corners, faces, [colour] * 6)
 
 
 def bar(start: np.ndarray, end: np.ndarray, radius: float, colour: Colour) -> Mesh:
-    """A round bar from one point to another."""
+    """Return a round bar from one point to another."""
     return _cylinder(start, end, radius, [colour] * 3, 12)
 
 
 def _cylinder(
     start: np.ndarray, end: np.ndarray, radius: float, colours: list[Colour], sides: int
 ) -> Mesh:
-    """A cylinder: colours of its mantle and of both ends."""
+    """Return a cylinder: colours of its mantle and of both ends."""
     along = end - start
     length = np.linalg.norm(along)
     along = along / length if length > 0 else np.array([0.0, 0.0, 1.0])
@@ -104,7 +104,7 @@ def _cylinder(
 
 
 def _ball(radius: float, at: np.ndarray, plain: Colour | None, look: Look) -> Mesh:
-    """A ball; without a colour its octants have two, so that it is seen to turn."""
+    """Return a ball; without a colour its octants have two, so that it is seen to turn."""
     rows, sides = _ROUND // 2, _ROUND
     polar = np.linspace(0, np.pi, rows + 1)
     around = np.linspace(0, 2 * np.pi, sides, endpoint=False)
@@ -128,7 +128,7 @@ def _ball(radius: float, at: np.ndarray, plain: Colour | None, look: Look) -> Me
 
 
 def _disk(radius: float, thickness: float, own: Colour, look: Look) -> list[Mesh]:
-    """A disk with its axle along the second axis, and spokes that show how far it has rolled."""
+    """Return a disk, its axle along the second axis, with spokes that show how far it rolled."""
     half = np.array([0.0, thickness / 2, 0.0])
     found = [_cylinder(-half, half, radius, [own] * 3, 2 * _ROUND)]
     for k, colour in enumerate((look.cycle[1], look.ink, look.ink)):
@@ -142,7 +142,7 @@ def _disk(radius: float, thickness: float, own: Colour, look: Look) -> list[Mesh
 
 
 def _table(radius: float, look: Look) -> Mesh:
-    """A round table in sectors of two colours."""
+    """Return a round table in sectors of two colours."""
     sides = 4 * _ROUND
     angles = np.linspace(0, 2 * np.pi, sides, endpoint=False)
     ring = radius * np.stack([np.cos(angles), np.sin(angles), np.zeros(sides)], axis=1)

@@ -181,7 +181,7 @@ class _Film:
         return painting.image()
 
     def blank(self) -> Painting:
-        """A painting of what does not move."""
+        """Return a painting of what does not move."""
         painting = Painting(self._camera, self._look)
         self._surroundings(painting)
         return painting
@@ -193,7 +193,7 @@ class _Film:
                 _KINDS[thing["kind"]](self, painting, thing, time)
 
     def _at(self, track: Track, time: float) -> Float[np.ndarray, " width"]:
-        """Numbers between saved states: cubic (Catmull-Rom)."""
+        """Interpolate numbers between saved states: cubic (Catmull-Rom)."""
         t, values = self._t, track.values
         sign = 1.0 if len(t) < 2 or t[-1] >= t[0] else -1.0
         k = int(np.clip(np.searchsorted(sign * t, sign * time, "right") - 1, 0, max(len(t) - 2, 0)))

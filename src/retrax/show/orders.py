@@ -102,7 +102,7 @@ def _pairs(curves: object) -> dict[str, Points]:
 
 
 def _measured(found: "xr.Dataset") -> dict[str, dict[str, list[tuple[float, float]]]]:
-    """The curves of each system, without runs that failed and errors that are not known."""
+    """Return the curves of each system, without runs that failed and errors that are not known."""
     panels = {}
     for system in found["system"].values:
         one = found.sel(system=system)
@@ -120,7 +120,7 @@ def _measured(found: "xr.Dataset") -> dict[str, dict[str, list[tuple[float, floa
 
 
 def _slope(axes: Axes, h: np.ndarray, errors: np.ndarray, order: int) -> None:
-    """A thin line of a whole order below the curve."""
+    """Draw a thin line of a whole order below the curve."""
     line = 0.5 * errors[-1] * (h / h[-1]) ** order
     axes.loglog(h, line, color=GREY, linewidth=0.6, linestyle=(0, (4, 3)))
     axes.annotate(f"$h^{{{order}}}$", (h[0], line[0]), fontsize=8, color="#555555",

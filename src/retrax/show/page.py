@@ -61,7 +61,7 @@ def write_page(
 
 @drawable()
 def page(run: Trajectory, live: bool = False, draw: Draw | None = None) -> str:
-    """The page as text."""
+    """Return the page as text."""
     live = require_flag("live", live)
     made = require_run(run).provenance
     tables = Template(asset("run_tables.html")).substitute(
@@ -76,7 +76,7 @@ def page(run: Trajectory, live: bool = False, draw: Draw | None = None) -> str:
 
 
 def filled(title: str, subtitle: str, failure: str, tables: str, shown: dict[str, Any]) -> str:
-    """The page of something that moves: its words, its tables, and what is drawn and plotted.
+    """Return the page of something that moves: words, tables, and what is drawn and plotted.
 
     With `live` among what is shown it runs.
     """
@@ -99,7 +99,7 @@ def filled(title: str, subtitle: str, failure: str, tables: str, shown: dict[str
 
 
 def page_data(run: Trajectory, draw: Draw | None = None) -> dict[str, Any]:
-    """Everything that moves or is plotted, as small as it can be without losing an extreme."""
+    """Pack all that moves or is plotted, as small as it can be without losing an extreme."""
     return {
         "scene": scene(run, picture(run, draw)),
         "panels": curves(run),
@@ -114,7 +114,7 @@ def asset(name: str) -> str:
 
 
 def kept_table(run: Trajectory) -> str:
-    """Each invariant: its value at the start, its largest error, its drift."""
+    """Return each invariant: its value at the start, its largest error, its drift."""
     measures = run.measures()
     rows = [
         (name, f"{of['initial']:.10g}", f"{of['max_error']:.2e}", f"{of['drift']:+.2e}")
@@ -132,7 +132,7 @@ def kept_table(run: Trajectory) -> str:
 
 
 def _balance_rows(run: Trajectory) -> list[tuple[str, ...]]:
-    """An energy that is not conserved: how it changed, and the work that was done."""
+    """Return an energy that is not conserved: how it changed, and the work that was done."""
     found = balance_of(run)
     assert found is not None
     end = found.at_the_end()
@@ -144,7 +144,7 @@ def _balance_rows(run: Trajectory) -> list[tuple[str, ...]]:
 
 
 def made_table(run: Trajectory) -> str:
-    """How the run was made: names and versions, the step, the time it took."""
+    """Return how the run was made: names and versions, the step, the time it took."""
     measures = run.measures()
     iterations = int(np.sum(run.info.iterations))
     rows = {
@@ -161,7 +161,7 @@ def made_table(run: Trajectory) -> str:
 
 
 def again(run: Trajectory) -> str:
-    """The command and the lines of Python that make the run again, as far as they are known."""
+    """Return the command and the Python lines that make the run again, if they are known."""
     made = run.provenance
     asked = printable(made.get("asked", made.get("case", "")))
     known = {repr(method): name for name, method in (INTEGRATORS | TOUCHING).items()}
@@ -199,7 +199,7 @@ def again(run: Trajectory) -> str:
 
 
 def _can_be_typed(asked: str) -> bool:
-    """Whether the name that a run was started with is a case, a run file or a function in a file.
+    """Return whether the name of a run is a case, a run file or a function in a file.
 
     It becomes part of a command to copy, but it comes from a file: any other text is left out, and
     the name is quoted.
@@ -209,7 +209,7 @@ def _can_be_typed(asked: str) -> bool:
 
 
 def _is_constructed(text: str) -> bool:
-    """Whether a text is calls of names that begin like classes, with numbers and words in them."""
+    """Return whether a text is calls of names like classes, with numbers and words in them."""
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -253,7 +253,7 @@ def block(heading: str, text: str) -> str:
 
 
 def table_rows(rows: list[tuple[str, ...]]) -> str:
-    """Table rows, the first cell of each a heading."""
+    """Return table rows, the first cell of each a heading."""
     lines = []
     for heading, *cells in rows:
         rest = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)

@@ -44,7 +44,7 @@ class Look(NamedTuple):
     strength: float = 1.0
 
     def faded(self, strength: float) -> "Look":
-        """The same look with only so much of every colour left on the paper."""
+        """Return the same look, with every colour blended towards the paper by `strength`."""
 
         def pale(colour: Colour) -> Colour:
             return _mixed(self.paper, colour, strength)
@@ -92,17 +92,17 @@ class Camera:
         self.centre = centre * self._turned
 
     def seen(self, points: Points) -> Points:
-        """Right, up and towards the camera, from what it looks at."""
+        """Return the coordinates right, up and towards the camera, from what it looks at."""
         return (points * self._turned - self.centre) @ self.axes.T
 
     def projected(self, seen: Points) -> tuple[Float[np.ndarray, "n 2"], Float[np.ndarray, " n"]]:
-        """Pixels from the top left corner, and distances from the camera."""
+        """Project to pixels from the top left corner, and distances from the camera."""
         depth = np.maximum(self._distance - seen[:, 2], 1e-3 * self._distance)
         on_paper = seen[:, :2] * (self._scale / depth)[:, None] * [1, -1]
         return on_paper + np.array(self.size) / 2, depth
 
     def pixels(self, length: float) -> float:
-        """The size of a length at the centre, in pixels."""
+        """Return the size of a length at the centre, in pixels."""
         return length * self._scale / self._distance
 
 
@@ -115,7 +115,7 @@ class Painting:
         self._words: list[tuple[str, tuple[float, float], str]] = []
 
     def solid(self, mesh: Mesh, turn: np.ndarray, place: np.ndarray, behind: bool = False) -> None:
-        """A closed body, turned and placed; faces that look away are left out.
+        """Paint a closed body, turned and placed; faces that look away are left out.
 
         What is `behind` lies below all other bodies.
         """
@@ -135,7 +135,7 @@ class Painting:
     def shadow(
         self, corners: Points, faces: Sequence[Sequence[int]], height: float, up: int
     ) -> None:
-        """What faces throw on the level ground at a height; all shadows are of one colour."""
+        """Paint what faces throw on the level ground at a height; all shadows are of one colour."""
         sun = _SUN * [1, up, up]
         fallen = corners - ((corners[:, 2] - height) / sun[2])[:, None] * sun
         at, _ = self._camera.projected(self._camera.seen(fallen))
@@ -144,35 +144,35 @@ class Painting:
             self._add(_SHADOWS, "face", at[list(face)], colour, 0.0)
 
     def fixed(self, mesh: Mesh) -> None:
-        """A closed body that is given where it is."""
+        """Paint a closed body that is given where it is."""
         self.solid(mesh, np.eye(3), np.zeros(3))
 
     def sheet(self, corners: Points, colour: Colour) -> None:
-        """A flat thing, seen from both sides."""
+        """Paint a flat thing, seen from both sides."""
         at, depth = self._camera.projected(self._camera.seen(corners))
         self._add(float(np.mean(depth)), "face", at, colour, 0.0)
 
     def line(
         self, points: Points, colours: list[Colour], width: float, behind: bool = False
     ) -> None:
-        """A line through points, as wide as it is told in pixels, a colour for each piece."""
+        """Paint a line through points, `width` pixels wide, a colour for each piece."""
         at, depth = self._camera.projected(self._camera.seen(points))
         for k, colour in enumerate(colours):
             far = _BEHIND if behind else float(depth[k] + depth[k + 1]) / 2
             self._add(far, "line", at[k : k + 2], colour, width)
 
     def dot(self, place: np.ndarray, radius: float, colour: Colour, over: bool = False) -> None:
-        """A ball that is seen as a disk; `over` everything, if it lies inside something solid."""
+        """Paint a ball seen as a disk; `over` everything, if it lies inside something solid."""
         at, depth = self._camera.projected(self._camera.seen(place[None]))
         self._add(0.0 if over else float(depth[0]), "dot", at, colour, self._camera.pixels(radius))
 
     def words(self, text: str, x: float, y: float) -> None:
-        """Text at a part of the width and of the height."""
+        """Write text at a part of the width and of the height."""
         width, height = self._camera.size
         self._words.append((text, (x * width, y * height), "la"))
 
     def label(self, text: str, place: np.ndarray) -> None:
-        """Text whose middle is at a point of space."""
+        """Write text whose middle is at a point of space."""
         at, _ = self._camera.projected(self._camera.seen(place[None]))
         x, y = at[0].tolist()
         self._words.append((text, (x, y), "mm"))
@@ -201,12 +201,12 @@ class Painting:
 
 
 def rgb(text: str) -> Colour:
-    """A colour from its hexadecimal digits."""
+    """Return a colour from its hexadecimal digits."""
     return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
 
 
 def painted(look: Look, colour: int | str) -> Colour:
-    """A colour by its number in the palette, or written out."""
+    """Return a colour by its number in the palette, or written out."""
     if isinstance(colour, str):
         return _mixed(look.paper, rgb(colour), look.strength)
     return look.cycle[colour % len(look.cycle)]
@@ -218,5 +218,5 @@ def _mixed(a: Colour, b: Colour, part: float) -> Colour:
 
 
 def mixed(a: Colour, b: Colour, part: float) -> Colour:
-    """The colour that lies this part of the way from one to another."""
+    """Mix two colours: return the one that lies this part of the way from one to the other."""
     return _mixed(a, b, min(max(part, 0.0), 1.0))

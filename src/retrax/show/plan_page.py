@@ -32,7 +32,7 @@ def report_plan(plan: Plan, path: str | Path) -> Path:
 
 @drawable()
 def plan_page(plan: Plan) -> str:
-    """The page as text."""
+    """Return the page as text."""
     problem, run = plan.problem, motion(plan)
     tables = Template(asset("plan_tables.html")).substitute(
         summary=table_rows(_found(plan)), made=table_rows(_made(plan)), again=_flown(plan)
@@ -51,7 +51,7 @@ def plan_page(plan: Plan) -> str:
 
 
 def motion(plan: Plan) -> Trajectory:
-    """The motion of a plan as a run, to be drawn and measured."""
+    """Return the motion of a plan as a run, to be drawn and measured."""
     problem = plan.problem
     system, N = problem.system, problem.steps
     nothing = np.zeros(N + 1)
@@ -77,7 +77,7 @@ def motion(plan: Plan) -> Trajectory:
 
 
 def panels(plan: Plan) -> list[tuple[np.ndarray, Panel]]:
-    """What is plotted, each with its times: inputs and bounds, velocities, costates, the path."""
+    """List what is plotted, each with its times: inputs, bounds, velocities, costates, path."""
     problem, run = plan.problem, motion(plan)
     dim, t = problem.system.group.dim, plan.t
     held = np.repeat(t, 2)[1:-1]
@@ -103,7 +103,7 @@ def _velocities(system: Any, states: Any) -> Any:
 
 
 def _found(plan: Plan) -> list[tuple[str, ...]]:
-    """What was found, and how well its equations hold."""
+    """Return what was found, and how well its equations hold."""
     rows = [
         ("cost", f"{plan.cost:.12g}"),
         ("duration", f"{plan.T:.12g} s{' (free)' if plan.problem.is_free else ''}"),
@@ -143,7 +143,7 @@ def _made(plan: Plan) -> list[tuple[str, ...]]:
 
 
 def _flown(plan: Plan) -> str:
-    """The lines of Python that take the plant along the plan."""
+    """Return the lines of Python that take the plant along the plan."""
     lines = (
         "import retrax as rx",
         "",
@@ -156,7 +156,7 @@ def _flown(plan: Plan) -> str:
 
 
 def _warned(plan: Plan) -> str:
-    """A sentence where this is less than a minimum."""
+    """Return a sentence where this is less than a minimum."""
     if plan.status == "minimum":
         return ""
     why = (

@@ -55,7 +55,7 @@ def quantity(run: Trajectory, what: QuantityLike, label: str = "") -> Quantity:
 
 
 def names(run: Trajectory) -> list[str]:
-    """The names that `quantity` knows in this run."""
+    """Return the names that `quantity` knows in this run."""
     count = np.asarray(run.momentum).shape[1]
     vectors = _positions(run)
     return [
@@ -96,7 +96,7 @@ def _named(run: Trajectory, what: str) -> tuple[np.ndarray, str]:
 
 
 def _positions(run: Trajectory) -> np.ndarray | None:
-    """Configurations that are vectors, one row each; `None` if they are something else."""
+    """Return configurations that are vectors, one row each; `None` if they are something else."""
     leaves = jax.tree.leaves(run.g)
     flat = len(leaves) == 1 and np.ndim(leaves[0]) == 2
     return np.asarray(leaves[0]) if flat else None

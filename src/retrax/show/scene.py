@@ -36,7 +36,7 @@ class Played(NamedTuple):
 
 
 def scene(run: Trajectory, shown: Picture) -> dict[str, Any]:
-    """The things of a picture at the played times, and notes on what is shown of them."""
+    """Return the things of a picture at the played times, and notes on what is shown of them."""
     tracks = [value for thing in shown.things for value in thing.values() if _moves(value)]
     times = np.asarray(run.t)[:: shown.stride]
     frames = played(len(times), tracks)
@@ -61,7 +61,7 @@ def scene(run: Trajectory, shown: Picture) -> dict[str, Any]:
 
 
 def floor(shown: Picture, up: int) -> float | None:
-    """The height of what takes the shadows: below all that moves.
+    """Return the height of what takes the shadows: below all that moves.
 
     It is `None` for what is no body, and where a thing that stands still takes them.
 
@@ -89,8 +89,9 @@ def _places(thing: dict[str, Any]) -> Float[np.ndarray, "places 3"]:
 
 
 def played(count: int, tracks: list[Track]) -> Played:
-    """All states if they are few; else evenly spread ones, if these are not too far apart; else
-    the beginning smoothly, and the rest at a few instants."""
+    """Return all states if they are few; else evenly spread ones, if these are not too far apart;
+    else the beginning smoothly, and the rest at a few instants.
+    """
     limit = max(4, min(_FRAMES, _NUMBERS // max(1, sum(t.values.shape[1] for t in tracks))))
     far = farthest(tracks)
     stride = math.ceil(max(count - 1, 1) / (limit - 1))
@@ -106,7 +107,7 @@ def played(count: int, tracks: list[Track]) -> Played:
 
 
 def farthest(tracks: list[Track]) -> float:
-    """The largest step between neighbouring states, in units of the largest that can be joined."""
+    """Return the largest step between neighbours, in units of the largest one to be joined."""
     return max((_apart(track) for track in tracks if track.leads), default=0.0)
 
 
@@ -129,7 +130,7 @@ def _apart(track: Track) -> float:
 
 
 def _turned(matrices: Float[np.ndarray, "time 9"]) -> float:
-    """The largest angle between neighbours; of matrices that stretch as well, the change in all."""
+    """Return the largest angle between neighbours; of stretching matrices, the change in all."""
     apart = np.linalg.norm(np.diff(matrices, axis=0), axis=1)
     size = np.linalg.norm(matrices, axis=1)[:-1] / math.sqrt(3)
     part = apart / np.where(size > 0, size, 1.0) / (2 * math.sqrt(2))
@@ -145,7 +146,7 @@ def _stepped(places: np.ndarray) -> float:
 
 
 def _notes(times: np.ndarray, frames: Played) -> list[str]:
-    """What a viewer has to know about the motion, one sentence each."""
+    """Return what a viewer has to know about the motion, one sentence each."""
     if len(times) < 2 or frames.joined == len(frames.states) - 1:
         return []
     if frames.joined == 0:
@@ -161,7 +162,7 @@ def _notes(times: np.ndarray, frames: Played) -> list[str]:
 
 
 def packed(values: Float[np.ndarray, "frames width"]) -> dict[str, Any]:
-    """Columns in 65,536 levels between the least and the largest value of each.
+    """Return columns in 65,536 levels between the least and the largest value of each.
 
     A value that is not finite is shown as the last finite one of its column.
     """
@@ -180,23 +181,23 @@ def packed(values: Float[np.ndarray, "frames width"]) -> dict[str, Any]:
 
 
 def unpacked(track: dict[str, Any]) -> Float[np.ndarray, "frames width"]:
-    """What the page reads from `packed`."""
+    """Return what the page reads from `packed`."""
     levels = np.frombuffer(base64.b64decode(track["data"]), "<u2").reshape(-1, track["width"])
     return np.array(track["low"]) + np.array(track["step"]) * levels
 
 
 def single(values: np.ndarray) -> str:
-    """Numbers in single precision: seven digits, any size, NaN among them."""
+    """Return numbers in single precision: seven digits, any size, NaN among them."""
     return base64.b64encode(np.asarray(values, dtype="<f4").tobytes()).decode()
 
 
 def read_single(text: str) -> np.ndarray:
-    """What the page reads from `single`."""
+    """Return what the page reads from `single`."""
     return np.frombuffer(base64.b64decode(text), "<f4")
 
 
 def plain(value: Any) -> Any:
-    """An array as nested lists of six digits; what JSON asks for when it meets one."""
+    """Return an array as nested lists of six digits, for JSON."""
     if isinstance(value, np.ndarray):
         return _short(value) if value.ndim == 1 else [plain(row) for row in value]
     if isinstance(value, np.generic):

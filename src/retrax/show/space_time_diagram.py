@@ -102,7 +102,7 @@ def _strings(run: Trajectory, strings: StringsInContact) -> Figure:
 
 
 def draw_space_time(axes: Axes, run: Trajectory, string: int = 0) -> None:
-    """One of the strings, with the path of its contact."""
+    """Draw one of the strings, with the path of its contact."""
     strings = require_instance("system", run.system, StringsInContact, "a pair of strings")
     every = -(-len(run.t) // _MOST_TIMES)
     values, s = np.asarray(run.g[string])[::every], np.asarray(run.g[2])[:, string]

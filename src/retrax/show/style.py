@@ -67,14 +67,14 @@ _UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}
 
 
 def style() -> AbstractContextManager[None]:
-    """A context that gives figures this look and changes nothing outside it."""
+    """Return a context that gives figures this look and changes nothing outside it."""
     from matplotlib import rc_context
 
     return rc_context(rc=_SETTINGS)
 
 
 def look(k: int) -> dict[str, Any]:
-    """Colour and line of the curve with number `k`, to be told apart also without colours."""
+    """Return colour and line of the curve with number `k`, distinct even without colours."""
     turn = k % len(CYCLE)
     return {"color": CYCLE[turn], "linestyle": "-" if turn < _STRONG else "--"}
 
@@ -85,7 +85,7 @@ def literal(text: str) -> str:
 
 
 def new_figure(width: float, height: float, title: str) -> "Figure":
-    """An empty figure in inches; it belongs to no window and needs no display."""
+    """Return an empty figure in inches; it belongs to no window and needs no display."""
     from retrax.show.notebook import NotebookFigure
 
     figure = NotebookFigure(figsize=(width, height), layout="constrained")

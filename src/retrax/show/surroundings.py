@@ -17,7 +17,7 @@ _FLOOR = 3.2
 def thin_lines(
     around: dict[str, Any], drawn: Picture, floor: float | None
 ) -> Iterator[tuple[Float[np.ndarray, "n 3"], str]]:
-    """The lines of what is around, and the names of those that are axes."""
+    """Draw the lines of what is around; return the names of those that are axes."""
     if "sphere" in around:
         a = np.linspace(0, 2 * np.pi, 73)
         for polar in np.radians([-60, -30, 0, 30, 60]):
@@ -48,7 +48,7 @@ def thin_lines(
 
 
 def _square(side: float) -> float:
-    """The side of the squares on the ground: 1, 2 or 5 times a power of ten."""
+    """Return the side of the squares on the ground: 1, 2 or 5 times a power of ten."""
     ten = 10 ** np.floor(np.log10(side / 8))
     return float(ten * next(k for k in (5, 2, 1) if k * ten <= side / 8))
 
@@ -59,7 +59,7 @@ def direction(points: Float[np.ndarray, "2 3"]) -> Float[np.ndarray, "3"]:
 
 
 def axes_of(length: float, radius: float, look: Look) -> list[Mesh]:
-    """The axes of a body, as bars."""
+    """Return the axes of a body, as bars."""
     if not length:
         return []
     thick = min(0.012 * radius, 0.03 * length)

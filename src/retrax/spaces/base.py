@@ -67,10 +67,10 @@ class AbstractSpace(Frozen):
 
     @abc.abstractmethod
     def move(self, y: Point, u: Coordinates) -> Point:
-        r"""$\exp(u)\cdot y$, computed as $y$ plus a change, without cancellation at small `u`."""
+        r"""Return $\exp(u)\cdot y$ as $y$ plus a change, without cancellation at small `u`."""
 
     def near(self, y: Point, u: Coordinates) -> Point:
-        """`move`, for a point that is looked at and left: it need not be better than `y`."""
+        """Return `move` without the round-off correction, for points that are only evaluated."""
         return self.move(y, u)
 
     @abc.abstractmethod
@@ -78,7 +78,7 @@ class AbstractSpace(Frozen):
         """Return the distance of `y` from the space: zero, up to round-off, on it."""
 
     def dexp_inv(self, u: Coordinates, xi: Coordinates) -> Coordinates:
-        r"""$\mathrm{dexp}^{-1}_{-\sigma u}\,\xi$ of (1): the rate of the chart variable."""
+        r"""Return $\mathrm{dexp}^{-1}_{-\sigma u}\,\xi$ of (1): the rate of the chart variable."""
         return self.group.dexp_inv(-self.side * u, xi)
 
     def tangent(self, y: Point, xi: Coordinates) -> Tangent:
@@ -117,7 +117,7 @@ class AbstractHomogeneousSpace(AbstractSpace):
         """
 
     def orbit_invariants(self, y: Point) -> dict[str, Float[Array, ""]]:
-        """By name, what no flow changes where the group does not reach every point."""
+        """Return, by name, what no flow changes where the group does not reach every point."""
         return {}
 
     def layout(self) -> PyTree[jax.ShapeDtypeStruct]:

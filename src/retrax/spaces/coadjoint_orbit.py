@@ -86,7 +86,7 @@ class CoadjointOrbit(AbstractHomogeneousSpace):
         return self.group.coad(xi, y)
 
     def defect(self, y: Momentum) -> Float[Array, ""]:
-        """Zero: every momentum lies on an orbit."""
+        """Return zero: every momentum lies on an orbit."""
         return jnp.zeros(())
 
     def project(self, y: Momentum) -> Momentum:

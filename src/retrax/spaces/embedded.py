@@ -65,7 +65,7 @@ class Embedded(AbstractHomogeneousSpace):
         return [part for factor, part in pairs if isinstance(factor, Sphere)]
 
     def columns(self) -> list[slice]:
-        """Return where the velocities of each sphere stand among the coordinates of the group."""
+        """Return the places of each sphere's velocities among the coordinates of the group."""
         found, at = [], 0
         for factor in self.factors:
             size = factor.n if isinstance(factor, Sphere) else factor.dim

@@ -83,7 +83,7 @@ class Grassmann(AbstractHomogeneousSpace):
 
 
 def conjugate(m: Projector, delta: Projector) -> Projector:
-    r"""$(1 + \delta)\,m\,(1 + \delta)^T$ for a symmetric `m`: exactly symmetric, `m` plus a change.
+    r"""Return $(1 + \delta)\,m\,(1 + \delta)^T$, `m` symmetric: exactly so, `m` plus a change.
 
     $$ m + s + s^T, \qquad s = (1 + \tfrac12\delta)\,m\,\delta^T $$
     """

@@ -75,7 +75,7 @@ class GroupItself(AbstractHomogeneousSpace):
         return self.group.random(key)
 
     def lift(self, y: Element, v: Tangent) -> Coordinates:
-        """By least squares over the entries of the velocity `g hat(xi)`."""
+        """Lift by least squares over the entries of the velocity `g hat(xi)`."""
         rows = jax.vmap(lambda e: ravel_pytree(self.group.tangent(y, e))[0])(
             jnp.eye(self.group.dim)
         )

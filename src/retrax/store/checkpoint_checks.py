@@ -173,7 +173,7 @@ def _contradiction(told: dict[str, Any], kinds: list[Column]) -> str | None:
 
 
 def _since(numbers: np.ndarray, steps: int) -> bool:
-    """Whether these can be the statistics of so many steps; of none there are none."""
+    """Return whether these can be the statistics of `steps` steps; no steps have none."""
     fits = len(numbers) == len(Interval._fields) and bool(np.all(numbers >= 0))
     return fits and (steps > 0 or not numbers.any())
 

@@ -90,7 +90,7 @@ class Stored(NamedTuple):
             raise BadInput(f"path = {str(self.path)!r} is damaged: {cause}.") from cause
 
     def words(self) -> dict[str, str]:
-        """Return all that the record tells of the run in words."""
+        """Return all descriptions of the run in its record."""
         return {
             printable(key[len(_PREFIX) :]): printable_lines(value)
             for key, value in self.record.items()

@@ -217,7 +217,7 @@ class Writer:
                 self.idle = True
 
     def _rest(self, seconds: float) -> None:
-        """Wait until this process has had so many seconds of the processor, but not too long."""
+        """Wait until this process has had some seconds of the processor, but not too long."""
         end, latest = time.process_time() + seconds, time.monotonic() + _LONGEST
         with self._changed:
             while not self._closing and time.monotonic() < latest:

@@ -121,7 +121,7 @@ def _velocities(system: AbstractGroupSystem, pairs: State) -> Any:
 
 
 def _led(system: AbstractGroupSystem, pairs: State) -> Any:
-    """How far (1) misses, the ways that are gone and that it says, and what bounds it."""
+    """Return by how much (1) fails, the actual way, that of (1), and what bounds the miss."""
     space, angles = system.configuration_space, jnp.asarray(system.group.angles())
 
     def size(one: Any, other: Any) -> Any:

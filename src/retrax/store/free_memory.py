@@ -10,7 +10,7 @@ _SMALL = 2**26
 
 
 def available() -> int | None:
-    """Return the bytes that this process can still have; `None` where nothing tells."""
+    """Return the bytes that this process can still have; `None` if unknown."""
     limits = [*_free(), *_container()]
     return min(limits) if limits else None
 

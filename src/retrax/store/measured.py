@@ -79,7 +79,7 @@ def measured_at(system: AbstractGroupSystem, state: State) -> Float[np.ndarray, 
 
 
 def require_start(run: Trajectory, told: Float[np.ndarray, " number"]) -> None:
-    """Reject a run whose system measures another velocity or energy at its start than is told.
+    """Reject a run whose system measures another velocity or energy at its start than stored.
 
     **Raises:** `BadInput`.
     """
@@ -129,7 +129,7 @@ def require_place(system: AbstractGroupSystem, states: State) -> None:
 
 
 def _works(system: AbstractGroupSystem, state: State, momenta: Any) -> Any:
-    """Twice the kinetic energies of momenta."""
+    """Return twice the kinetic energies of momenta."""
     still = system.velocity_at(State(state.g, 0 * state.momentum, state.t))
 
     def work(mu: Any) -> Any:
@@ -173,7 +173,7 @@ def _compare(told: Observations, fresh: Observations, states: State, partly: boo
 
 
 def _pairs(told: Observations, fresh: Observations) -> dict[str, tuple[Any, Any]]:
-    """Pairs of what a file tells and what is measured, by name."""
+    """Return pairs of stored and measured values, by name."""
     pairs = {}
     for name, one, other in zip(Observations._fields, told, fresh, strict=True):
         if isinstance(one, dict) and isinstance(other, dict):

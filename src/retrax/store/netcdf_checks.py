@@ -67,7 +67,7 @@ def _array(path: Path, file: h5py.File, name: str) -> h5py.Dataset:
 
 
 def _is_bare_dimension(array: h5py.Dataset) -> bool:
-    """Whether this is only the length of a dimension: NetCDF reads no numbers of it."""
+    """Return whether this is only the length of a dimension: NetCDF reads no numbers of it."""
     name, kind = (array.attrs.get(key) for key in ("NAME", "CLASS"))
     if not (isinstance(name, bytes) and isinstance(kind, bytes) and len(array.shape) == 1):
         return False

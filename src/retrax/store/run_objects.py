@@ -217,7 +217,7 @@ def require_fit(system: AbstractGroupSystem, states: State) -> None:
 
 
 def _measures(system: AbstractGroupSystem, states: State) -> bool:
-    """Whether a system can be asked, in shapes alone, what `Observations` holds."""
+    """Return whether a system can be asked, in shapes alone, what `Observations` holds."""
     first = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), states)
     nothing = np.zeros((0, first.momentum.shape[0]))
     velocity, *_ = jax.eval_shape(

@@ -115,7 +115,7 @@ def _wrong_arrays(named: dict[str, tuple[Any, int | None]], records: int) -> str
 
 
 def _saved(completed: int, every: int) -> int:
-    """How many states a run has, with its start and its end."""
+    """Return how many states a run has, with its start and its end."""
     return -(-completed // every) + 1
 
 

@@ -44,20 +44,20 @@ class Axes(NamedTuple):
         return math.prod(self.sizes.values())
 
     def row(self, member: int) -> dict[str, np.generic | np.ndarray | str]:
-        """The parameters of one member: numbers and arrays of NumPy, and words."""
+        """Return the parameters of one member: numbers and arrays of NumPy, and words."""
         return {
             name: str(column[member]) if column.dtype.kind == "U" else column[member]
             for name, column in self.columns.items()
         }
 
     def named(self, member: int) -> str:
-        """The parameters of one member for people."""
+        """Return the parameters of one member for people."""
         row = ", ".join(f"{name} = {value}" for name, value in self.row(member).items())
         return row or f"{MEMBER} = {member}"
 
 
 def axes(grid: object, samples: object) -> Axes:
-    """A dimension for each entry of the grid, and the last, `member`, for the samples."""
+    """Return a dimension for each entry of the grid, and the last, `member`, for the samples."""
     lines = {} if grid is None else _grid(grid)
     rows = {} if samples is None else _samples(samples)
     if not lines and not rows:
@@ -111,7 +111,7 @@ def _samples(samples: object) -> dict[str, np.ndarray]:
 
 
 def _columns(samples: object) -> dict[object, object]:
-    """The columns of a dict of arrays, of a table with named columns, or of a list of dicts."""
+    """Return the columns of a dict of arrays, a table with named columns, or a list of dicts."""
     if isinstance(samples, Mapping):
         return dict(samples)
     if isinstance(samples, Table):
@@ -179,7 +179,7 @@ class Settings(NamedTuple):
 
 
 def settings(integrator: Any, h: Any, steps: Any, save_every: Any) -> Settings:
-    """A dimension `integrator` where that is a dict, and a dimension `h` where that is a list."""
+    """Return a dimension `integrator` if that is a dict, and a dimension `h` if that is a list."""
     sizes, labels = {}, {}
     named = isinstance(integrator, Mapping)
     if named:
@@ -213,7 +213,7 @@ def settings(integrator: Any, h: Any, steps: Any, save_every: Any) -> Settings:
 
 
 def _each(name: str, value: Any, sizes: dict[str, int]) -> list[Any]:
-    """A value for each step size, where one may stand for all."""
+    """Return a value for each step size, where one may stand for all."""
     if not isinstance(value, list | tuple | np.ndarray) or np.ndim(value) == 0:
         return [value] * sizes.get("h", 1)
     if len(value) != sizes.get("h"):
@@ -233,7 +233,7 @@ def _checked(h: Any, steps: Any, save_every: Any) -> tuple[float, int, int | Non
 
 
 def times(axes: Axes, settings: Settings, starts: np.ndarray) -> Labels:
-    """The times of the saved states: one list for all, or as many as step sizes and starts differ.
+    """Return the times of the saved states: one list for all, or as many as differ.
 
     They are the times that a run has, t0 + k h.
     """
@@ -275,7 +275,7 @@ class Block(NamedTuple):
 
 
 def block_shape(sizes: Sequence[int], most: int) -> tuple[int, ...]:
-    """The sides of a block of at most `most` members, as long as can be from the last dimension.
+    """Return the sides of a block of at most `most` members, long in the last dimensions.
 
     Nothing but the sweep itself has a say in this, so that it is cut up alike wherever it runs.
     """
@@ -287,13 +287,13 @@ def block_shape(sizes: Sequence[int], most: int) -> tuple[int, ...]:
 
 
 def usual_block(members: int, work: int, bytes_per_member: int) -> int:
-    """How many members a block has by default; `work` is that of one member."""
+    """Return how many members a block has by default; `work` is that of one member."""
     enough = max(math.ceil(members / _BLOCKS), math.ceil(_LEAST_WORK / work))
     return max(1, min(enough, _MOST_BYTES // bytes_per_member, members))
 
 
 def blocks(settings: Sequence[int], sizes: Sequence[int], sides: Sequence[int]) -> Iterator[Block]:
-    """All blocks of all settings, in order."""
+    """List all blocks of all settings, in order."""
     numbers = np.arange(math.prod(sizes)).reshape(tuple(sizes))
     count = itertools.count()
     for which, setting in enumerate(itertools.product(*map(range, settings))):

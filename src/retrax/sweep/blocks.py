@@ -47,11 +47,11 @@ class Job(NamedTuple):
     reads: str | None = None
 
     def sealed(self) -> "Job":
-        """The job with the digest of this moment."""
+        """Return the job with the digest of this moment."""
         return self._replace(reads=self.content())
 
     def content(self) -> str | None:
-        """What its functions read now, in this process."""
+        """Return what the functions of the job read now, in this process."""
         integrators = [setting.integrator for setting in self.settings]
         found = fingerprint((jax.tree.structure(self.alike.whole), integrators, self.measure))
         return digest_of(found) if found.is_lasting else None
@@ -96,7 +96,7 @@ def run_block(job: Job | bytes, load: Load, threads: int | None) -> int:
 
 @lru_cache(maxsize=4)
 def _unpacked(job: bytes) -> Job:
-    """Once in each process, so that all blocks are of one kind and share compiled programs."""
+    """Unpack a job once a process, so that all blocks are of one kind and share programs."""
     from distributed.protocol.pickle import loads
 
     unpacked: Job = loads(job)
@@ -119,7 +119,7 @@ def results(
     measure: Callable[..., Any] | None,
     threads: int | None,
 ) -> "xr.Dataset":
-    """The runs of some members, or what is measured of them."""
+    """Return the runs of some members, or what is measured of them."""
     system, shared = bodies.system, bodies.shared
     parts = bodies.parts(setting.integrator)
     runs = run_members(
@@ -139,7 +139,7 @@ def results(
 
 
 def _measured(measure: Callable[..., Any], runs: "xr.Dataset", system: Any) -> "xr.Dataset":
-    """What `measure` returns, as a dataset of variables that all have a dimension of members."""
+    """Return what `measure` returns, as a dataset of variables with a dimension of members."""
     import xarray as xr
 
     try:

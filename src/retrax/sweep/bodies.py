@@ -59,7 +59,7 @@ class Bodies(NamedTuple):
         return self.system, self.drive
 
     def some(self, members: np.ndarray) -> "Bodies":
-        """Those of the members with these numbers."""
+        """Return the members with these numbers."""
         system, drive = self.whole
         if not self.shared:
             system, drive = jax.tree.map(lambda x: np.asarray(x)[members], self.whole)
@@ -67,20 +67,20 @@ class Bodies(NamedTuple):
         return Bodies(system, states, self.shared, drive)
 
     def integrator(self, integrator: AbstractIntegrator) -> AbstractIntegrator:
-        """How all members are stepped, with what drives them."""
+        """Return the integrator of all members, with what drives them."""
         if self.drive is None:
             return integrator
         base = integrator if self.shared else spread(integrator, len(self.states.t))
         return Driven(base, *self.drive)
 
     def parts(self, integrator: AbstractIntegrator) -> DrivenMembers:
-        """What moves and how it is stepped."""
+        """Return what moves and how it is stepped."""
         own = self.drive is not None and not self.shared
         return DrivenMembers(self.system, self.integrator(integrator), own)
 
 
 def bodies(make: Callable[..., object], axes: Axes, control: AbstractControl | None) -> Bodies:
-    """What `make` returns for every member: all at once by `jax.vmap`, or else one by one."""
+    """Return what `make` returns for every member: by `jax.vmap`, or else one by one."""
     make = partial(_with_control, make, control)
     first = _made(make, axes.row(0), axes.named(0))
     together = None
@@ -99,7 +99,7 @@ def bodies(make: Callable[..., object], axes: Axes, control: AbstractControl | N
 def bodies_from(
     plant: Plant, states: object, control: AbstractControl | None
 ) -> tuple[Axes, Bodies]:
-    """One system and a state for each member."""
+    """Return one system and a state for each member."""
     system, drive = _whole(plant, control)
     begin = started(system, states)
     if not isinstance(begin, State):
@@ -122,7 +122,7 @@ def bodies_from(
 def _with_control(
     make: Callable[..., object], control: AbstractControl | None, **row: object
 ) -> object:
-    """What `make` returns, with the control of the whole sweep where it names none."""
+    """Return what `make` returns, with the control of the whole sweep where it names none."""
     made = make(**row)
     if not isinstance(made, tuple) or len(made) not in (2, 3):
         return made
@@ -132,7 +132,7 @@ def _with_control(
 
 
 def _whole(plant: object, control: object) -> tuple[Any, Drive]:
-    """What moves and what drives it, seen to fit."""
+    """Return what moves and what drives it, checked to fit."""
     if control is None or not isinstance(plant, Actuated):
         return unwrapped(plant, READY_STEP, control)[0], None
     drives = require_control(control)
@@ -141,7 +141,7 @@ def _whole(plant: object, control: object) -> tuple[Any, Drive]:
 
 
 def _made(make: Callable[..., object], row: Mapping[str, object], name: str) -> Made:
-    """The system and the state of one member, its functions opened."""
+    """Return the system and the state of one member, its functions opened."""
     try:
         made = make(**row)
     except BadMember:
@@ -171,7 +171,7 @@ def _made(make: Callable[..., object], row: Mapping[str, object], name: str) -> 
 
 
 def _all_at_once(make: Callable[..., object], axes: Axes) -> Made | None:
-    """All members by `jax.vmap`, or nothing where `make` needs to see the numbers."""
+    """Make all members by `jax.vmap`, or return nothing where `make` needs to see the numbers."""
 
     def member(row):
         return _made(make, row, "...")
@@ -204,7 +204,7 @@ def _one_by_one(make: Callable[..., object], axes: Axes, first: Made) -> Made:
 
 
 def opened(tree: Any) -> Any:
-    """A system whose functions hold the numbers of their closures as arrays of the pytree."""
+    """Open a system: its functions hold the numbers of their closures as pytree arrays."""
     return jax.tree.map(_opened, tree, is_leaf=lambda x: isinstance(x, Partial))
 
 
@@ -220,7 +220,7 @@ def _opened(x: object) -> object:
 
 
 def _taken_apart(function: FunctionType) -> Partial:
-    """The code of a function, and the numbers it has closed over as its first argument."""
+    """Return the code of a function, and the numbers it has closed over as its first argument."""
     held = (
         tuple(_within(cell, function) for cell in function.__closure__ or ()),
         opened(function.__defaults__),
@@ -234,7 +234,7 @@ def _taken_apart(function: FunctionType) -> Partial:
 
 
 def _within(cell: CellType, function: FunctionType) -> Any:
-    """What a cell holds; a function in it is taken apart too, unless it is the one around it."""
+    """Return what a cell holds; a function in it is taken apart too, but not its own."""
     try:
         content = cell.cell_contents
     except ValueError:  # a name that has not been given a value
@@ -245,14 +245,14 @@ def _within(cell: CellType, function: FunctionType) -> Any:
 
 
 def _is_number(x: object) -> bool:
-    """Whether this may differ between members; whole numbers in Python are counts, and may not."""
+    """Return whether this may differ between members; whole numbers in Python may not."""
     if isinstance(x, float | np.floating | np.integer | Tracer):
         return True
     return isinstance(x, np.ndarray | jax.Array) and x.dtype.kind == "f"
 
 
 def _refilled(function: FunctionType, held: tuple) -> FunctionType:
-    """The function with other cells, and other values for arguments that are left out."""
+    """Return the function with other cells, and other values for arguments that are left out."""
     contents, defaults, keywords = held
     cells = tuple(CellType(content) for content in contents)
     made = FunctionType(

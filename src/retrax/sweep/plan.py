@@ -119,13 +119,13 @@ class SweepPlan:
             ) from stopped
 
     def opened(self) -> "xr.Dataset":
-        """The results, read from the store when they are looked at."""
+        """Open the results, which are read from the store when they are used."""
         import xarray as xr
 
         return xr.open_zarr(self.path, chunks=None, zarr_format=3)
 
     def warn_of_failures(self) -> None:
-        """One sentence about all members that failed."""
+        """Warn in one sentence about all members that failed."""
         failed_step = self.opened()["failed_step"].values
         failed = np.flatnonzero(failed_step > 0)
         if not len(failed):
@@ -140,7 +140,7 @@ class SweepPlan:
         )
 
     def warn_of_aliasing(self) -> None:
-        """One sentence about members that a step turned by more than half a turn.
+        """Warn in one sentence about members that a step turned by more than half a turn.
 
         Looked at are the first steps of all members and, where all coordinates of the group are
         angles and no `measure` has dropped them, the increments of all steps.
@@ -187,7 +187,7 @@ class SweepPlan:
         return Job(path, self.settings.each, few, self.backend, self.measure, self.results)
 
     def _identity(self) -> dict[str, Any]:
-        """What makes this sweep another than all others, by name."""
+        """Return what distinguishes this sweep from all others, by name."""
         each, drive = self.settings.each, self.bodies.drive
         return {
             **({} if drive is None else {"drive": digest(drive)}),
@@ -205,7 +205,7 @@ class SweepPlan:
         }
 
     def _comparable(self) -> bool:
-        """Whether the identity has all that the functions of the sweep read."""
+        """Return whether the identity has all that the functions of the sweep read."""
         integrators = [setting.integrator for setting in self.settings.each]
         return fingerprint((self.bodies.whole, integrators, self.measure)).is_lasting
 
@@ -243,7 +243,7 @@ class SweepPlan:
         return data
 
     def _first_method(self) -> AbstractIntegrator:
-        """The first integrator, with what drives the first member."""
+        """Return the first integrator, with what drives the first member."""
         return self.bodies.parts(self.settings.each[0].integrator).one
 
     def _compare_versions(self) -> None:
@@ -293,7 +293,7 @@ def _example(
     backend: str,
     measure: Callable[..., Any] | None,
 ) -> "xr.Dataset":
-    """The results of the first two members after as few steps as save as many states."""
+    """Return the results of the first two members after as few steps as save as many states."""
     first = settings.each[0]
     short = (1, None) if settings.records == 1 else (settings.records - 1, 1)
     few = np.arange(min(2, axes.members))

@@ -28,7 +28,7 @@ _IDLE = "2 minutes"
 
 
 def runs_here(client: object) -> bool:
-    """Whether this process does all the work: it is told to, or has a GPU and no cluster.
+    """Return whether this process does all the work: it is told to, or has a GPU and no cluster.
 
     All GPUs of a machine belong to the first process that uses JAX.
     """
@@ -38,7 +38,7 @@ def runs_here(client: object) -> bool:
 
 
 def _current() -> "Client | None":
-    """The Dask client that is in use in this process, if there is one."""
+    """Return the Dask client that is in use in this process, if there is one."""
     try:
         import distributed
 
@@ -49,7 +49,7 @@ def _current() -> "Client | None":
 
 @contextlib.contextmanager
 def connected(client: object, tasks: int) -> Iterator["Client"]:
-    """A Dask client: the one given, one for the address given, or one with workers of its own."""
+    """Connect to a Dask client: the one given, one at the address, or one of its own workers."""
     try:
         import distributed
     except ImportError as cause:
@@ -88,7 +88,7 @@ def _at_address(address: str) -> "Client":
 
 @contextlib.contextmanager
 def _own_workers(tasks: int) -> Iterator["SpecCluster"]:
-    """A process for each core that this one may use; they find the modules that this one finds.
+    """Start a process for each core that this one may use, finding the same modules.
 
     They are started from the command line, so a script needs no `if __name__ == "__main__"`.
     """
@@ -139,7 +139,7 @@ _LOOK, _PATIENCE = 1.0, 300.0
 
 
 def run_serially(job: Job, loads: Iterator[Load], done: Callable[[Load], None]) -> None:
-    """All blocks in this process, with all its cores."""
+    """Run all blocks in this process, with all its cores."""
     for load in loads:
         try:
             run_block(job, load, None)
@@ -153,7 +153,7 @@ def run_serially(job: Job, loads: Iterator[Load], done: Callable[[Load], None]) 
 def run_on(
     client: Any, job: Job, loads: Iterator[Load], retries: int, done: Callable[[Load], None]
 ) -> None:
-    """All blocks on the workers of a client, as many at a time as they can do with."""
+    """Run all blocks on the workers of a client, as many at a time as they can do with."""
     from distributed.protocol.pickle import dumps
 
     try:
@@ -189,7 +189,7 @@ class _Crowd:
         self._look()
 
     def has_room(self) -> bool:
-        """Whether a worker that finishes now would have nothing more to do."""
+        """Return whether a worker that finishes now would have nothing more to do."""
         return len(self.running) < max(4, 2 * self._threads)
 
     def submit(self, load: Load) -> None:
@@ -201,7 +201,7 @@ class _Crowd:
         self.running[future] = load
 
     def finished(self) -> Sequence[Load]:
-        """The blocks that are done now, waiting a second at most; others are tried again."""
+        """Return the blocks that are done, after a second at most; others are tried again."""
         from distributed import wait
 
         with contextlib.suppress(TimeoutError, CancelledError):

@@ -73,7 +73,7 @@ class Layout(NamedTuple):
 
 
 def variables(example: "xr.Dataset") -> tuple[Variable, ...]:
-    """The results of a sweep, after those of a few members."""
+    """Return the results of a sweep, after those of a few members."""
     found = []
     for name, array in example.data_vars.items():
         place = array.dims.index(MEMBER)
@@ -88,7 +88,7 @@ def variables(example: "xr.Dataset") -> tuple[Variable, ...]:
 
 
 def create(path: Path, layout: Layout) -> WritingLock:
-    """A store without results, made beside `path` and put in place whole; it is held already."""
+    """Create a store without results, beside `path` and put in place whole; it is held."""
     import zarr
 
     try:
@@ -104,7 +104,7 @@ def create(path: Path, layout: Layout) -> WritingLock:
 
 
 def _fill(place: Any, layout: Layout) -> Any:
-    """An empty store in a folder, or in memory."""
+    """Create an empty store in a folder, or in memory."""
     import zarr
 
     group = zarr.create_group(place, zarr_format=3, attributes=layout.attributes)
@@ -136,7 +136,7 @@ def _fill(place: Any, layout: Layout) -> Any:
 
 
 def held(path: Path) -> WritingLock | None:
-    """The right to write into a store that is there; `None` where it cannot be written at all."""
+    """Take the right to write into a store; return `None` if it cannot be written at all."""
     try:
         return WritingLock(path, "store")
     except OSError:
@@ -194,7 +194,7 @@ def require_writable(path: Path) -> None:
 
 
 def committed(path: Path, results: Sequence[Variable], blocks: Sequence[Block]) -> set[int]:
-    """The numbers of the blocks that are in the store whole: what is read has its checksum."""
+    """Return the numbers of the blocks that are in the store whole, by their checksums."""
     group = _opened(path, "r")
     try:
         rows = _rows(path, group[_COMMITTED])
@@ -208,7 +208,7 @@ def committed(path: Path, results: Sequence[Variable], blocks: Sequence[Block]) 
 
 
 def _rows(path: Path, array: Any) -> np.ndarray:
-    """The commits. Ignore those whose chunk cannot be read."""
+    """Return the commits. Ignore those whose chunk cannot be read."""
     rows = np.zeros(array.shape, dtype=np.uint64)
     for number in range(len(rows)):
         here = slice(number, number + 1)
@@ -332,13 +332,13 @@ def _kind(array: Any) -> tuple:
 
 
 def _same(path: Path, found: Any, wanted: Any) -> bool:
-    """Whether a label of the sweep is what it is here; a label is one chunk."""
+    """Return whether a label of the sweep is what it is here; a label is one chunk."""
     whole = tuple(slice(0, n) for n in wanted.shape)
     return chunk_fits(path, found, whole) and np.array_equal(found[...], wanted[...])
 
 
 def chunk_fits(path: Path, array: Any, region: tuple[slice, ...]) -> bool:
-    """Whether the chunk of a region says that it decompresses to no more than a chunk has.
+    """Return whether the chunk of a region says that it decompresses to no more than a chunk has.
 
     A chunk that is not there counts as one that fits: it is all fill value, and has the shape of
     the array. Words have no size of their own, and are few.
@@ -359,7 +359,7 @@ def chunk_fits(path: Path, array: Any, region: tuple[slice, ...]) -> bool:
 
 
 def declared_size(head: bytes) -> int | None:
-    """What a frame of Zstandard says it decompresses to; `None` where it does not say.
+    """Return the size that a frame of Zstandard says it decompresses to, or `None`.
 
     References: RFC 8878, section 3.1.1.1.
     """

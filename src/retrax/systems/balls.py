@@ -185,7 +185,7 @@ class Balls(AbstractNodes):
         t: ArrayLike = 0.0,
         project: bool = False,
     ) -> State:
-        """Make a state, and check it; balls are at rest unless told otherwise.
+        """Make a state, and check it; balls are at rest by default.
 
         **Arguments:** `g`: the centres, a row for each ball, or frames and centres; `velocity`: of
         the centres, in space, one for all balls or a row for each; `spin`: angular velocities in

@@ -40,7 +40,7 @@ def driven_case(
     length: tuple[float, int],
     integrator: str = "lie-verlet",
 ) -> Case:
-    """A case with inputs."""
+    """Return a case with inputs."""
 
     def make() -> Example:
         plant, _, state, h, steps = driven()

@@ -40,18 +40,18 @@ from retrax.systems.touching_examples import bowling_ball, thrown_box
 
 
 def _turned(angle: float) -> Float[Array, "3 3"]:
-    """The rotation by an angle about the first axis."""
+    """Return the rotation by an angle about the first axis."""
     return evaluated(SO3.exp, SO3(), np.array([angle, 0.0, 0.0]))
 
 
 def free_rigid_body() -> Example:
-    """Euler's top with the moments 1, 2, 3, near its axis of largest moment: a closed polhode."""
+    """Return Euler's top, moments 1, 2, 3, near the axis of the largest: a closed polhode."""
     body = FreeRigidBody(inertia=[1.0, 2.0, 3.0])
     return body, body.state(np.eye(3), velocity=[0.3, 0.0, 0.9]), 0.05, 20_000
 
 
 def heavy_top() -> Example:
-    """An asymmetric top that spins fast enough to stay up, precessing and nutating."""
+    """Return an asymmetric top that spins fast enough to stay up, precessing and nutating."""
     top = HeavyTop(
         inertia=[1.2, 1.6, 0.8],
         mass=1.0,
@@ -62,77 +62,77 @@ def heavy_top() -> Example:
 
 
 def suslov() -> Example:
-    """Suslov's problem with a full inertia matrix: in the end the body turns steadily."""
+    """Return Suslov's problem with a full inertia matrix: in the end the body turns steadily."""
     body = Suslov([[2.0, 0.3, -0.6], [0.3, 3.0, 0.8], [-0.6, 0.8, 4.0]], physical=False)
     return body, body.state(np.eye(3), velocity=[1.0, 0.5, 0.0]), 0.01, 2_000
 
 
 def chaplygin_sleigh() -> Example:
-    """A sleigh pushed backwards, which turns round and glides off."""
+    """Return a sleigh pushed backwards, which turns round and glides off."""
     body = ChaplyginSleigh(mass=1.5, inertia=0.8, arm=0.6)
     return body, body.state((np.eye(2), np.zeros(2)), velocity=[1.25, -0.6, 0.0]), 0.01, 1_000
 
 
 def rolling_disk() -> Example:
-    """An upright disk that rolls in circles."""
+    """Return an upright disk that rolls in circles."""
     disk = RollingDisk(mass=2.0, turning=0.25, rolling=0.5, radius=0.7)
     start = ((np.eye(2), np.zeros(2)), np.zeros(1))
     return disk, disk.state(start, velocity=[0.9, 0.91, 0.0, 1.3]), 0.01, 2_000
 
 
 def veselova() -> Example:
-    """A body that cannot turn about the vertical."""
+    """Return a body that cannot turn about the vertical."""
     body = Veselova([1.0, 2.0, 2.5])
     return body, body.state(_turned(0.4), velocity=[0.6, 0.83, -0.35], project=True), 0.02, 20_000
 
 
 def chaplygin_ball() -> Example:
-    """A balanced ball with three moments of inertia, rolling on a table."""
+    """Return a balanced ball with three moments of inertia, rolling on a table."""
     ball = ChaplyginBall([1.0, 1.5, 2.0], 1.2, 0.8)
     start = (_turned(0.4), as_jax(np.zeros(2)))
     return ball, ball.state(start, velocity=ball.velocity_of(start, [0.5, -0.7, 0.9])), 0.02, 5_000
 
 
 def turntable() -> Example:
-    """A homogeneous ball on a turning table: it circles, two turns for seven of the table."""
+    """Return a homogeneous ball on a turntable: it circles, two turns for seven of the table."""
     ball = BallOnTurntable(mass=1.0, radius=0.5, rate=0.9)
     start = (as_jax(np.eye(3)), as_jax(np.array([0.7, -0.2])))
     return ball, ball.state(start, velocity=ball.velocity_of(start, [0.3, -0.4, 0.8])), 0.02, 3_000
 
 
 def blade() -> Example:
-    """A blade in space, which slides along its own axis only and turns freely."""
+    """Return a blade in space, which slides along its own axis only and turns freely."""
     body = Blade([1.0, 1.3, 0.9], 1.4, [0.2, -0.1, 0.3])
     start = (np.eye(3), np.zeros(3))
     return body, body.state(start, velocity=[0.7, -0.4, 1.1, 0.9, 0.0, 0.0]), 0.01, 5_000
 
 
 def predator_prey() -> Example:
-    """Two species whose populations oscillate for ever."""
+    """Return two species whose populations oscillate for ever."""
     system = LotkaVolterra.predator_prey()
     return system, system.at([2.0, 1.0]), 0.1, 10_000
 
 
 def gyrostat() -> Example:
-    """A rotor along no principal axis, so that Kahan's map has no quadratic integral."""
+    """Return a rotor along no principal axis, so that Kahan's map has no quadratic integral."""
     system = zhukovski_volterra([3.0, 2.0, 1.0], [0.7, -0.3, 0.4])
     return system, system.at([1.0, 1.0, 1.0]), 0.05, 10_000
 
 
 def clebsch_body() -> Example:
-    """A body in a fluid that is integrable, also under Kahan's map."""
+    """Return a body in a fluid that is integrable, also under Kahan's map."""
     system = clebsch([1.0, 2.0, 3.0], 0.5, 0.25)
     return system, system.at([0.3, -0.2, 0.5, 0.7, 0.1, -0.4]), 0.05, 10_000
 
 
 def galaxy() -> Example:
-    """Henon and Heiles' system at an energy where most orbits are regular."""
+    """Return Henon and Heiles' system at an energy where most orbits are regular."""
     system = henon_heiles()
     return system, system.at([0.1, -0.2, 0.3, 0.15]), 0.1, 10_000
 
 
 def rod() -> Example:
-    """A soft rod without gravity, thrown so that it bends, twists and turns."""
+    """Return a soft rod without gravity, thrown so that it bends, twists and turns."""
     body = Rod.from_material(20, 1.0, young=2e4, poisson=0.3, density=1000.0, radius=0.03)
     s = np.linspace(0.0, 1.0, body.nodes)[:, None]
     omega = np.concatenate([3 * np.sin(3 * s), 2 * np.cos(2 * s), 4 * s], axis=1)
@@ -141,12 +141,12 @@ def rod() -> Example:
 
 
 def rods_in_contact() -> Example:
-    """Two stretched rods, pressed against each other, that roll and swing."""
+    """Return two stretched rods, pressed against each other, that roll and swing."""
     return *crossed_rods(), 0.02, 5_000
 
 
 def in_orbit() -> Example:
-    """A long satellite that librates about the vertical, under the gradient of gravity."""
+    """Return a long satellite that librates about the vertical, under the gradient of gravity."""
     body = OrbitingBody(FreeRigidBody([2.0, 9.0, 10.0]), rate=1.1e-3)
     return body, body.state(_turned(0.3), velocity=[0.0, 2e-4, 4e-4]), 5.0, 10_000
 

@@ -85,13 +85,13 @@ class CubicHamiltonian(AbstractQuadraticField):
         return jnp.asarray(self.hamiltonian(g))
 
     def modified_energy(self, z: Point, h: Float[Array, ""] | float) -> Float[Array, ""]:
-        r"""$\tilde H$ of (1)."""
+        r"""Return $\tilde H$ of (1)."""
         matrix = jnp.eye(self.dim) - h / 2 * self.jacobian(z)
         rate = solve(matrix, self.field(z))
         return self.hamiltonian(z) + h / 3 * jax.grad(self.hamiltonian)(z) @ rate
 
     def density(self, z: Point, h: Float[Array, ""] | float) -> Float[Array, ""]:
-        """The density of the measure (2)."""
+        """Return the density of the measure (2)."""
         return 1 / determinant(jnp.eye(self.dim) - h / 2 * self.jacobian(z))
 
     def exact_integrals(
@@ -102,7 +102,7 @@ class CubicHamiltonian(AbstractQuadraticField):
 
 
 def henon_heiles() -> CubicHamiltonian:
-    r"""Hénon and Heiles' galaxy, $H = \tfrac12|p|^2 + \tfrac12|q|^2 + q_1^2q_2 - \tfrac13q_2^3$."""
+    r"""Return Hénon and Heiles' $H = \tfrac12|p|^2 + \tfrac12|q|^2 + q_1^2q_2 - \tfrac13q_2^3$."""
     return CubicHamiltonian(_henon_heiles, 4, name="Henon-Heiles system")
 
 

@@ -43,12 +43,12 @@ PYRAMID = [[1.0, 1.0, 1.0], [-1.0, 1.0, 1.0], [-1.0, -1.0, 1.0], [1.0, -1.0, 1.0
 
 
 def wheeled_spacecraft() -> Actuated:
-    """A small satellite of about 100 kg with a pyramid of four wheels."""
+    """Return a small satellite of about 100 kg with a pyramid of four wheels."""
     return spacecraft([5.0, 7.0, 9.0], wheels=Wheels(PYRAMID, spin=0.005, torque=0.2))
 
 
 def turn_by_wheels() -> DrivenExample:
-    """A slew by 150 degrees with reaction wheels, under a law on the group."""
+    """Return a slew by 150 degrees with reaction wheels, under a law on the group."""
     plant = wheeled_spacecraft()
     target = evaluated(SO3.exp, SO3(), np.deg2rad(150.0) * np.array([0.6, -0.48, 0.64]))
     law = PointTo(target, stiffness=0.06, damping=0.9, axes=plant.axes)
@@ -57,12 +57,12 @@ def turn_by_wheels() -> DrivenExample:
 
 
 def small_quadrotor() -> Actuated:
-    """A quadrotor of 0.8 kg whose rotors can lift twice its weight."""
+    """Return a quadrotor of 0.8 kg whose rotors can lift twice its weight."""
     return quadrotor([8e-3, 8e-3, 14e-3], 0.8, arm=0.2, drag=0.016, thrust=4.0, layout="x")
 
 
 def fly_to() -> DrivenExample:
-    """A quadrotor, thrown with a tilt, that flies to a place and holds it."""
+    """Return a quadrotor, thrown with a tilt, that flies to a place and holds it."""
     plant = small_quadrotor()
     mixing = evaluate(lambda plant: plant.actuators.matrix(plant.group.identity()), plant)
     mixing = mixing[[0, 1, 2, 5]]
@@ -73,24 +73,24 @@ def fly_to() -> DrivenExample:
 
 
 def paper_crane(elements: int = 4) -> Actuated:
-    """The string pendulum of the paper on a trolley of 0.5 kg."""
+    """Return the string pendulum of the paper on a trolley of 0.5 kg."""
     return crane(StringPendulum.paper(elements=elements)[0], trolley=0.5)
 
 
 def move_load() -> DrivenExample:
-    """A crane that brings its load over by 1.5 m, and takes the swing out."""
+    """Return a crane that brings its load over by 1.5 m, and takes the swing out."""
     plant = paper_crane()
     law = TrolleyTo([1.5, 0.4], stiffness=1.2, damping=1.3)
     return DrivenExample(plant, Feedback(law), plant.hanging(), 2e-3, 8_000)
 
 
 def balanced_pendulum() -> Actuated:
-    """A 3D pendulum with three different moments and torques of up to 20 N m."""
+    """Return a 3D pendulum with three different moments and torques of up to 20 N m."""
     return upright_pendulum([1.4, 1.6, 0.9], 2.0, [0.05, -0.03, 0.5], torque=20.0)
 
 
 def hold_upright() -> DrivenExample:
-    """A 3D pendulum that is caught as it falls, and held upright."""
+    """Return a 3D pendulum that is caught as it falls, and held upright."""
     plant = balanced_pendulum()
     target = np.asarray(plant.upright().g)
     law = PointTo(target, stiffness=40.0, damping=14.0)
@@ -101,7 +101,7 @@ def hold_upright() -> DrivenExample:
 
 
 def light_sleigh() -> Actuated:
-    """A sleigh of 2 kg with its centre of mass above the skate."""
+    """Return a sleigh of 2 kg with its centre of mass above the skate."""
     return steered_sleigh(2.0, 0.4, torque=2.0, thrust=2.0)
 
 
@@ -116,7 +116,7 @@ class Parked(Frozen):
 
 
 def steer() -> DrivenExample:
-    """A sleigh that is steered to and fro: waves of Euler's elastica, then a loop."""
+    """Return a sleigh that is steered to and fro: waves of Euler's elastica, then a loop."""
     plant = light_sleigh()
     t = np.arange(0.0, 20.0, 0.01)
     torque = np.where(t < 12.0, 0.35 * np.cos(2 * math.pi * t / 4.0), 0.12)

@@ -79,7 +79,7 @@ class EulerTop(AbstractQuadraticField):
 
     @classmethod
     def paper(cls) -> tuple["EulerTop", State, float, int]:
-        """Moments 3, 2, 1 from (1, 1, 1): system, state, h, steps."""
+        """Return moments 3, 2, 1 from (1, 1, 1): system, state, h, steps."""
         top = cls([3.0, 2.0, 1.0])
         return top, top.at([1.0, 1.0, 1.0]), 0.1, 10_000
 
@@ -112,11 +112,11 @@ class EulerTop(AbstractQuadraticField):
         return g @ (g / self.inertia) / 2
 
     def casimir(self, m: Vector) -> Scalar:
-        r"""$C = |m|^2/2$."""
+        r"""Return $C = |m|^2/2$."""
         return m @ m / 2
 
     def radial_level(self, m: Vector) -> Scalar:
-        """The function, quadratic in `m`, that a radial projection restores: $C$."""
+        """Return the function, quadratic in `m`, that a radial projection restores: $C$."""
         return self.casimir(m)
 
     def further_invariants(self, state: State) -> dict[str, Scalar]:
@@ -129,11 +129,11 @@ class EulerTop(AbstractQuadraticField):
         return {**found, **super().exact_integrals(x, h, kept)}
 
     def denominators(self, m: Vector, h: ArrayLike) -> Vector:
-        r"""$B_1, B_2, B_3$ of (2)."""
+        r"""Return $B_1, B_2, B_3$ of (2)."""
         return 1 - (jnp.asarray(h) / 2) ** 2 * self._pairs * m * m
 
     def growth(self, m: Vector, h: ArrayLike) -> Scalar:
-        r"""$\lambda(m)$ of (3): the factor of $H$, $C$ and $B_k$ in one step."""
+        r"""Return $\lambda(m)$ of (3): the factor of $H$, $C$ and $B_k$ in one step."""
         e, f = jnp.asarray(h) / 2, self.field(m)
         a1, a2, a3 = self.rates[0], self.rates[1], self.rates[2]
         x, y = m[0] * m[1] * m[2], m + e * f
@@ -141,31 +141,31 @@ class EulerTop(AbstractQuadraticField):
         return 1 - 4 * e**3 * a1 * a2 * a3 * y[0] * y[1] * y[2] / delta**2
 
     def modified_casimir(self, m: Vector, h: ArrayLike, axis: int = 2) -> Scalar:
-        r"""$\tilde C = C/B_k = C + O(h^2)$, without poles unless $I_k$ is the middle moment."""
+        r"""Return $\tilde C = C/B_k = C + O(h^2)$, without poles unless $I_k$ is the middle one."""
         return self.casimir(m) / self.denominators(m, h)[axis]
 
     def modified_hamiltonian(self, m: Vector, h: ArrayLike, axis: int = 2) -> Scalar:
-        r"""$\tilde H = H/B_k$."""
+        r"""Return $\tilde H = H/B_k$."""
         return self.hamiltonian_energy(m, m) / self.denominators(m, h)[axis]
 
     def volume_density(self, m: Vector) -> Scalar:
-        """The density $1/C^2$ of the volume that steps of every size leave invariant."""
+        """Return the density $1/C^2$ of the volume that steps of every size leave invariant."""
         return 1 / self.casimir(m) ** 2
 
     def modified_bracket(self, m: Vector, h: ArrayLike, axis: int = 2) -> Float[Array, "3 3"]:
-        r"""The Poisson tensor $B_k^2\,\widehat{\nabla\tilde C}$ that Kahan's steps preserve."""
+        r"""Return the Poisson tensor $B_k^2\,\widehat{\nabla\tilde C}$ that Kahan's steps keep."""
         gradient = jax.grad(lambda m: self.modified_casimir(m, h, axis))(m)
         return self.denominators(m, h)[axis] ** 2 * SO3().hat(gradient)
 
     def safe_step_bound(self, m: Vector) -> Scalar:
-        r"""Steps below $2/(|m_2|\sqrt{a_1a_3})$, $I_2$ the middle moment, never meet a pole.
+        r"""Return $2/(|m_2|\sqrt{a_1a_3})$, $I_2$ the middle moment: no pole below it.
 
         Infinite where two moments coincide.
         """
         return 2 / jnp.sqrt(jnp.sum(jnp.maximum(self._pairs, 0.0) * m * m))
 
     def relative_error(self, start: Vector, m: Vector, h: ArrayLike) -> Scalar:
-        r"""$(H - H_0)/H_0 = (C - C_0)/C_0$ at `m`, from the constancy of $C/B_k$ alone.
+        r"""Return $(H - H_0)/H_0 = (C - C_0)/C_0$ at `m`, from the constancy of $C/B_k$ alone.
 
         $$ \frac{B_k(m)}{B_k(m_0)} - 1
            = \frac{\epsilon^2a_ia_j(m_{0,k}^2 - m_k^2)}{1 - \epsilon^2a_ia_jm_{0,k}^2} $$
@@ -184,7 +184,7 @@ class EulerTop(AbstractQuadraticField):
 
 
 def exact_momentum(top: EulerTop, start: ArrayLike, t: ArrayLike) -> np.ndarray:
-    r"""The momenta at the times `t` of a top that starts from `start`, one row for each time.
+    r"""Return the momenta at the times `t` of a top from `start` on, one row for each time.
 
     With $I_1 > I_2 > I_3$, $L = |m|^2$ and $2HI_2 > L$ the body turns about the axis 3,
 
@@ -229,7 +229,7 @@ def exact_momentum(top: EulerTop, start: ArrayLike, t: ArrayLike) -> np.ndarray:
 
 
 def period(top: EulerTop, start: ArrayLike) -> float:
-    r"""The time $4K(k^2)/|\nu|$ after which the momenta return."""
+    r"""Return the time $4K(k^2)/|\nu|$ after which the momenta return."""
     moments, m = _given(top, start)
     order = _order(moments, m)
     i1, i2, i3 = moments[order]
@@ -241,7 +241,7 @@ def period(top: EulerTop, start: ArrayLike) -> float:
 
 
 def _given(top: EulerTop, start: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """The moments and the first momentum, which must not be too large to be squared."""
+    """Return the moments and the first momentum, which must not be too large to be squared."""
     require_instance("top", top, EulerTop, "an EulerTop")
     m = host_float64("start", start)
     require_shape("start", m, (3,))
@@ -256,7 +256,7 @@ def _given(top: EulerTop, start: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _order(moments: np.ndarray, m: np.ndarray) -> np.ndarray:
-    """The axes in the order of (1): the body turns about the last one."""
+    """Return the axes in the order of (1): the body turns about the last one."""
     order = np.argsort(-moments)
     if not (np.diff(moments[order]) < 0).all():
         raise BadInput(f"inertia = {moments.tolist()} must have three different moments.")
@@ -297,7 +297,7 @@ class BodyOnSphere(AbstractSpaceFlow):
 
     @classmethod
     def example(cls) -> tuple["BodyOnSphere", State, float, int]:
-        """Moments 2.3, 1.7, 1 far from every axis: system, state, h, steps."""
+        """Return moments 2.3, 1.7, 1 far from every axis: system, state, h, steps."""
         body = cls([2.3, 1.7, 1.0], 2.0)
         return (
             body,
@@ -321,7 +321,7 @@ class BodyOnSphere(AbstractSpaceFlow):
         return {"energy": self.length**2 * (y @ (y / self.inertia)) / 2}
 
     def exact(self, start: ArrayLike, t: ArrayLike) -> np.ndarray:
-        """The points at the times `t`, one row for each time, by Jacobi's elliptic functions."""
+        """Return the points at the times `t`, one row each, by Jacobi's elliptic functions."""
         length = float(self.length)
         top = EulerTop(self.inertia, physical=False)
         return exact_momentum(top, length * np.asarray(start, dtype=float), t) / length

@@ -58,7 +58,7 @@ class HeavyTopOrbit(AbstractSpaceFlow):
 
     @classmethod
     def example(cls) -> tuple["HeavyTopOrbit", State, float, int]:
-        """The asymmetric top of the case `heavy-top`: system, state, h, steps."""
+        """Return the asymmetric top of the case `heavy-top`: system, state, h, steps."""
         top = cls([1.2, 1.6, 0.8], [0.0, 0.0, 9.81 * 0.6])
         spin = np.asarray(top.inertia) * np.array([0.6, 0.2, 8.0])
         upright = evaluate(SO3.exp, SO3(), np.array([1.0, 0.0, 0.0]))[2]

@@ -101,7 +101,7 @@ class KahanAttitude(AbstractIntegrator):
 
 
 def aligned_turn(m: Vector, m_end: Vector, half: Vector, half_end: Vector) -> Rotation:
-    r"""$\exp(\theta\hat n)\,S - 1$ of (2), from the momenta and $\tfrac h2\omega$ at both ends."""
+    r"""Return $\exp(\theta\hat n)\,S - 1$ of (2), from $m$ and $\tfrac h2\omega$ at both ends."""
     n, n_end = _direction(m), _direction(m_end)
     theta = half @ n + half_end @ n_end
     about = SO3().expm1(theta * n)
@@ -111,7 +111,7 @@ def aligned_turn(m: Vector, m_end: Vector, half: Vector, half_end: Vector) -> Ro
 
 
 def _step_matrix(system: FreeRigidBody, m: Vector, omega: Vector, h: Float[Array, ""]) -> Rotation:
-    r"""$1 - \tfrac h2f'(m)$."""
+    r"""Return $1 - \tfrac h2f'(m)$."""
     slope = SO3().hat(m) @ _inverse_inertia(system) - SO3().hat(omega)
     return jnp.eye(3) - h / 2 * slope
 
@@ -122,6 +122,6 @@ def _inverse_inertia(system: FreeRigidBody) -> Rotation:
 
 
 def _direction(m: Vector) -> Vector:
-    """m/|m|; 0 where m is 0: a body at rest stays where it is."""
+    """Return m/|m|; 0 where m is 0: a body at rest stays where it is."""
     square = m @ m
     return m / jnp.sqrt(jnp.where(square > 0, square, 1.0))

@@ -38,7 +38,7 @@ Scalar = Float[Array, ""]
 
 
 def shared_denominator(field: AbstractQuadraticField, x: Float[Array, "3"], h: Scalar) -> Scalar:
-    """$B$ of (1)."""
+    """Return $B$ of (1)."""
     slope = field.jacobian(x)
     return 1 - (h / 2) ** 2 / 6 * jnp.sum(slope * slope.T)
 
@@ -46,7 +46,7 @@ def shared_denominator(field: AbstractQuadraticField, x: Float[Array, "3"], h: S
 def gyrostat_integral(
     rates: Float[Array, "3"], rotor: Float[Array, "3"], x: Float[Array, "3"], h: Scalar, i: int
 ) -> Scalar:
-    r"""$F_i$ of (2), from $1/I$ and $\beta$; an integral where $\beta_i = 0$."""
+    r"""Return $F_i$ of (2), from $1/I$ and $\beta$; an integral where $\beta_i = 0$."""
     e2, a = (h / 2) ** 2, jnp.roll(rates, -2) - jnp.roll(rates, -1)
     j, k = (i + 1) % 3, (i + 2) % 3
     form = a[k] * x[j] ** 2 - a[j] * x[k] ** 2 + 2 * (rotor[j] * x[j] + rotor[k] * x[k])
@@ -57,7 +57,7 @@ def gyrostat_integral(
 def lagrange_integrals(
     across: Scalar, along: Scalar, weight: Scalar, x: Float[Array, "6"], h: Scalar
 ) -> dict[str, Scalar]:
-    r"""$\tilde H$ and $G$ of (3) and (4), from $A$, $D$ and $\chi$; $m_3$ is one by itself."""
+    r"""Return $\tilde H$ and $G$ of (3), (4) from $A$, $D$, $\chi$; $m_3$ is one by itself."""
     e2, m, spin, gamma, up = (h / 2) ** 2, x[:2], x[2], x[3:5], x[5]
     kappa = spin * (along - across)
     w = kappa * m + weight * gamma
@@ -71,6 +71,6 @@ def lagrange_integrals(
 
 
 def clebsch_integral(rate: Scalar, b: Float[Array, "3"], p: Float[Array, "3"], h: Scalar) -> Scalar:
-    r"""$J$ of (5), from $a$, $b$ and the impulse $p$."""
+    r"""Return $J$ of (5), from $a$, $b$ and the impulse $p$."""
     below = 1 + (h / 2) ** 2 * rate * jnp.sum((b[0] - b) * p**2)
     return p @ p / below

@@ -59,7 +59,7 @@ class Kuramoto(AbstractSpaceFlow):
 
     @classmethod
     def example(cls) -> tuple["Kuramoto", State, float, int]:
-        """Five oscillators, coupled too weakly to move as one: system, state, h, steps."""
+        """Return five oscillators, coupled too weakly to move as one: system, state, h, steps."""
         system = cls([-0.9, -0.2, 0.1, 0.4, 1.1], 0.8)
         start = evaluated(Torus.at_angles, system.space, np.array([0.3, -1.0, 2.0, 0.7, -2.2]))
         return system, system.at(start), 0.05, 2_000
@@ -78,7 +78,7 @@ class Kuramoto(AbstractSpaceFlow):
         return self.frequencies + self.coupling / self.space.n * pull  # (1)
 
     def exact(self, start: ArrayLike, t: ArrayLike) -> np.ndarray:
-        """The points of two oscillators at the times `t`, one `(2, 2)` array for each time."""
+        """Return the points of two oscillators at the times `t`, one `(2, 2)` array for each."""
         if self.space.n != 2:
             raise BadInput(f"{self.space.n} oscillators have no closed solution, only two have.")
         y, t = np.asarray(start, dtype=float), np.asarray(t, dtype=float)

@@ -112,7 +112,7 @@ class LiePoisson(AbstractQuadraticField):
         return told("field")
 
     def gradient(self, x: Point) -> Point:
-        """$dH = Ax + b$."""
+        """Return $dH = Ax + b$."""
         A = self.quadratic
         slope = A * x if A.ndim == 1 else A @ x
         return slope if self.linear is None else slope + self.linear
@@ -129,7 +129,7 @@ class LiePoisson(AbstractQuadraticField):
         return g @ (slope if self.linear is None else slope + self.linear) / 2
 
     def casimirs(self, x: Point) -> Float[Array, " casimirs"]:
-        r"""The quadratic Casimir functions $\tfrac12x\cdot Kx$ at `x`."""
+        r"""Return the quadratic Casimir functions $\tfrac12x\cdot Kx$ at `x`."""
         forms = quadratic_casimirs(self.terms, self.dim)
         return jnp.stack([x @ jnp.asarray(K) @ x / 2 for K in forms]) if forms else jnp.zeros(0)
 
@@ -174,7 +174,7 @@ class LiePoisson(AbstractQuadraticField):
         return found
 
     def _on(self, group: AbstractLieGroup) -> bool:
-        """Whether this is the dual of the algebra of `group`, in its coordinates."""
+        """Return whether this is the dual of the algebra of `group`, in its coordinates."""
         return self.dim == group.dim and self.terms == _terms_of(group)
 
 
@@ -194,7 +194,7 @@ def _brackets(algebra: AbstractLieGroup) -> Float[Array, "n n n"]:
 
 
 def structure_constants(algebra: AbstractLieGroup | ArrayLike) -> np.ndarray:
-    """The array c[i, j, k] of a group's algebra; a given array must satisfy the laws of one."""
+    """Return the array c[i, j, k] of a group's algebra; a given array must satisfy its laws."""
     if isinstance(algebra, AbstractLieGroup):
         brackets = evaluate(_brackets, algebra)
         c = np.round(brackets, 12)
@@ -220,7 +220,7 @@ def structure_constants(algebra: AbstractLieGroup | ArrayLike) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def quadratic_casimirs(terms: tuple[Term, ...], dim: int) -> tuple[np.ndarray, ...]:
-    r"""Symmetric matrices $K$ that span the quadratic Casimir functions $\tfrac12x\cdot Kx$.
+    r"""Return symmetric matrices $K$ that span the quadratic Casimir functions $\tfrac12x\cdot Kx$.
 
     The null space of $K \mapsto \sum_{ikl}c_{ij}^k K_{il}x_lx_k$, whose coefficients must vanish.
     """
@@ -264,7 +264,7 @@ def _require_symmetric(A: np.ndarray) -> None:
 
 @explain_keywords
 def zhukovski_volterra(inertia: ArrayLike, rotor: ArrayLike) -> LiePoisson:
-    r"""A gyrostat, $\dot x = x\times(\mathbb I^{-1}x + \beta)$: a body with a rotor inside.
+    r"""Return a gyrostat, $\dot x = x\times(\mathbb I^{-1}x + \beta)$: a body with a rotor inside.
 
     **Arguments:** `inertia`: principal moments; `rotor`: the vector $\beta$.
     """
@@ -275,7 +275,7 @@ def zhukovski_volterra(inertia: ArrayLike, rotor: ArrayLike) -> LiePoisson:
 
 @explain_keywords
 def euler_poisson(inertia: ArrayLike, weight: ArrayLike) -> LiePoisson:
-    r"""A heavy top seen from its own axes, with the vertical $\gamma$, which points **up**.
+    r"""Return a heavy top seen from its own axes, with the vertical $\gamma$, which points **up**.
 
     $$ \dot m = m\times\omega + \gamma\times\chi, \qquad \dot\gamma = \gamma\times\omega $$
 
@@ -291,7 +291,7 @@ def euler_poisson(inertia: ArrayLike, weight: ArrayLike) -> LiePoisson:
 
 @explain_keywords
 def lagrange_top(across: float, along: float, weight: float) -> LiePoisson:
-    """Lagrange's top, as `euler_poisson`: moments `across`, `across`, `along`, weight on axis 3."""
+    """Return Lagrange's top, an `euler_poisson` with two moments `across`, weight on axis 3."""
     first, third = finite64("across", across), finite64("along", along)
     zero = jnp.zeros(())
     moments = jnp.stack([first, first, third])
@@ -300,7 +300,7 @@ def lagrange_top(across: float, along: float, weight: float) -> LiePoisson:
 
 @explain_keywords
 def kirchhoff(a: ArrayLike, b: ArrayLike) -> LiePoisson:
-    r"""A body in an ideal fluid, $H = \tfrac12\sum_i a_im_i^2 + \tfrac12\sum_i b_ip_i^2$.
+    r"""Return a body in an ideal fluid, $H = \tfrac12\sum_i a_im_i^2 + \tfrac12\sum_i b_ip_i^2$.
 
     $$ \dot m = m\times\nabla_mH + p\times\nabla_pH, \qquad \dot p = p\times\nabla_mH $$
     """
@@ -310,7 +310,7 @@ def kirchhoff(a: ArrayLike, b: ArrayLike) -> LiePoisson:
 
 @explain_keywords
 def clebsch(a: ArrayLike, rho: float, sigma: float) -> LiePoisson:
-    r"""Clebsch's integrable case of `kirchhoff`, $b_i = \rho + \sigma a_ja_k$.
+    r"""Return Clebsch's integrable case of `kirchhoff`, $b_i = \rho + \sigma a_ja_k$.
 
     These are all solutions of
     $\tfrac{b_1 - b_2}{a_3} + \tfrac{b_2 - b_3}{a_1} + \tfrac{b_3 - b_1}{a_2} = 0$ unless all $a_i$
@@ -329,7 +329,7 @@ def _clebsch(
 
 @explain_keywords
 def four_dimensional_body(quadratic: ArrayLike) -> LiePoisson:
-    """A free body in four dimensions, on the dual of so(4), from six numbers or a matrix.
+    """Return a free body in four dimensions, on the dual of so(4), from six numbers or a matrix.
 
     The coordinates are those of the planes 12, 13, 14, 23, 24, 34.
     """
@@ -342,7 +342,7 @@ def four_dimensional_body(quadratic: ArrayLike) -> LiePoisson:
 
 @explain_keywords
 def manakov(a: ArrayLike, b: ArrayLike) -> LiePoisson:
-    r"""Manakov's integrable bodies, $H = \tfrac12\sum_{i<j}\frac{b_i-b_j}{a_i-a_j}x_{ij}^2$.
+    r"""Return Manakov's integrable bodies, $H = \tfrac12\sum_{i<j}\frac{b_i-b_j}{a_i-a_j}x_{ij}^2$.
 
     **Arguments:** `a`: four different numbers; `b`: four numbers.
     """

@@ -38,14 +38,14 @@ class LotkaVolterra(AbstractQuadraticField):
     def predator_prey(
         cls, a: float = 1.0, b: float = 1.0, c: float = 1.0, d: float = 1.0
     ) -> "LotkaVolterra":
-        r"""$\dot x = x(a - by)$, $\dot y = y(cx - d)$."""
+        r"""Return $\dot x = x(a - by)$, $\dot y = y(cx - d)$."""
         given = {"a": a, "b": b, "c": c, "d": d}
         rate = {name: finite64(name, value) for name, value in given.items()}
         return cls(*evaluated(_predator_prey, rate))
 
     @classmethod
     def cyclic(cls) -> "LotkaVolterra":
-        r"""$\dot x_1 = x_1(x_2 - x_3)$ and cyclic: conserves $x_1 + x_2 + x_3$ and $x_1x_2x_3$."""
+        r"""Return $\dot x_1 = x_1(x_2 - x_3)$ and cyclic: sum and product of the $x_i$ are kept."""
         return cls([0.0, 0.0, 0.0], [[0.0, 1.0, -1.0], [-1.0, 0.0, 1.0], [1.0, -1.0, 0.0]])
 
     @property
@@ -63,11 +63,12 @@ class LotkaVolterra(AbstractQuadraticField):
         return jnp.all(x > 0)
 
     def density(self, x: Point) -> Float[Array, ""]:
-        r"""The density $1/\prod_ix_i$ of the measure."""
+        r"""Return the density $1/\prod_ix_i$ of the measure."""
         return 1 / jnp.prod(x)
 
     def hamiltonian_energy(self, g: Point, mu: Point) -> Float[Array, ""]:
-        r"""$V = cx - d\ln x + by - a\ln y$ for two species without self-interaction; otherwise 0.
+        r"""Return $V = cx - d\ln x + by - a\ln y$ for two species without self-interaction;
+        otherwise 0.
 
         With $r = (a, -d)$ and $A = \begin{pmatrix}0 & -b\\ c & 0\end{pmatrix}$.
         """
@@ -79,7 +80,7 @@ class LotkaVolterra(AbstractQuadraticField):
 
 
 def _predator_prey(rate: dict[str, Float[Array, ""]]) -> tuple[Point, Float[Array, "2 2"]]:
-    """Growth and interactions of two species from the four rates."""
+    """Return growth and interactions of two species from the four rates."""
     zero = jnp.zeros(())
     rows = jnp.stack([jnp.stack([zero, -rate["b"]]), jnp.stack([rate["c"], zero])])
     return jnp.stack([rate["a"], -rate["d"]]), rows

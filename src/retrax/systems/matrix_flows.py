@@ -46,7 +46,7 @@ class ContinuousQR(AbstractSpaceFlow):
 
     @classmethod
     def example(cls) -> tuple["ContinuousQR", State, float, int]:
-        """A rotating and stretching flow of four dimensions: system, state, h, steps."""
+        """Return a rotating and stretching flow of four dimensions: system, state, h, steps."""
         A = [
             [0.3, -1.2, 0.4, 0.1],
             [0.9, -0.2, 0.5, 0.7],
@@ -67,13 +67,13 @@ class ContinuousQR(AbstractSpaceFlow):
         return self.space.lift(y, grown - y @ (B - below + below.T))  # (1)
 
     def exact(self, start: ArrayLike, t: float) -> np.ndarray:
-        """The frame at the time `t`, by a factorisation of the exponential."""
+        """Return the frame at the time `t`, by a factorisation of the exponential."""
         grown = matrix_exponential(t * self.matrix) @ np.asarray(start, dtype=float)
         return positive_qr(grown)[0]
 
 
 def square(name: str, value: ArrayLike) -> Float[Array, "n n"]:
-    """A finite square matrix of at least two rows."""
+    """Return `value` as a finite square matrix of at least two rows."""
     matrix = float64(name, value)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] < 2:
         raise BadInput(f"{name} has shape {matrix.shape}, but must be square, at least 2 by 2.")
@@ -82,12 +82,12 @@ def square(name: str, value: ArrayLike) -> Float[Array, "n n"]:
 
 
 def matrix_exponential(A: ArrayLike) -> np.ndarray:
-    """exp(A), dense."""
+    """Return exp(A), dense."""
     return np.asarray(jax.scipy.linalg.expm(jnp.asarray(A)))
 
 
 def positive_qr(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The factorisation A = QR whose R has a positive diagonal."""
+    """Return the factorisation A = QR whose R has a positive diagonal."""
     Q, R = np.linalg.qr(A)
     signs = np.sign(np.diagonal(R))
     return Q * signs[None, :], R * signs[:, None]
@@ -127,7 +127,7 @@ class SubspaceFlow(AbstractSpaceFlow):
 
     @classmethod
     def example(cls) -> tuple["SubspaceFlow", State, float, int]:
-        """A plane in space that turns to the plane of fastest growth: system, state, h, steps."""
+        """Return system, state, h, steps of a plane that turns to the one of fastest growth."""
         system = cls([[0.9, 0.3, -0.2], [0.3, 0.4, 0.5], [-0.2, 0.5, -0.7]], 2)
         start = evaluated(
             Grassmann.projector, system.space, np.array([[0.1, 0.2], [0.3, -1.0], [1.0, 0.4]])
@@ -143,7 +143,7 @@ class SubspaceFlow(AbstractSpaceFlow):
         return self.space.group.vee(half - half.T)  # (1)
 
     def exact(self, start: ArrayLike, t: float) -> np.ndarray:
-        """The projector at the time `t`."""
+        """Return the projector at the time `t`."""
         _, vectors = np.linalg.eigh(np.asarray(start, dtype=float))
         frame = vectors[:, self.space.n - self.space.k :]
         Q, _ = positive_qr(matrix_exponential(t * self.matrix) @ frame)
@@ -181,7 +181,7 @@ class Toda(AbstractSpaceFlow):
 
     @classmethod
     def example(cls) -> tuple["Toda", State, float, int]:
-        """Three particles that come together and fly apart: system, state, h, steps."""
+        """Return three particles that come together and fly apart: system, state, h, steps."""
         lattice = cls(3)
         start = lattice.lattice([0.0, 0.4, 1.5], [1.0, 0.2, -1.2])
         return lattice, lattice.at(start), 0.02, 1_000
@@ -191,7 +191,7 @@ class Toda(AbstractSpaceFlow):
         return "Toda flow"
 
     def lattice(self, q: ArrayLike, p: ArrayLike) -> Symmetric:
-        r"""Flaschka's matrix: $-\tfrac12p_i$ inside, $\tfrac12e^{(q_i - q_{i+1})/2}$."""
+        r"""Return Flaschka's matrix: $-\tfrac12p_i$ inside, $\tfrac12e^{(q_i - q_{i+1})/2}$."""
         return evaluated(_flaschka, float64("q", q), float64("p", p))
 
     def generator(self, t: Scalar, y: Symmetric) -> Float[Array, " dim"]:
@@ -199,7 +199,7 @@ class Toda(AbstractSpaceFlow):
         return self.space.group.vee(below.T - below)  # (1)
 
     def exact(self, start: ArrayLike, t: float) -> np.ndarray:
-        """The matrix at the time `t`, by (2)."""
+        """Return the matrix at the time `t`, by (2)."""
         L = np.asarray(start, dtype=float)
         Q, _ = positive_qr(matrix_exponential(t * L))
         return Q.T @ L @ Q

@@ -90,16 +90,16 @@ class OrbitingBody(AbstractGroupSystem):
         return told("wheels", inertia=(J, 2), axes=(np.zeros((0, 3)), 2))
 
     def attitude(self, g: Element) -> Float[Array, "3 3"]:
-        """$Q$, body axes to orbiting axes."""
+        """Return $Q$, body axes to orbiting axes."""
         return g[0] if isinstance(self.body, WheeledBody) else g
 
     def locked(self, x: Float[Array, "3"]) -> Float[Array, "3"]:
-        """$I x$, with the wheels locked."""
+        """Return $I x$, with the wheels locked."""
         inertia = self.body.inertia
         return inertia * x if inertia.ndim == 1 else inertia @ x
 
     def carried(self, g: Element) -> Coordinates:
-        """$n Q^Te_3$, how the axes go round, as a velocity of the body."""
+        """Return $n Q^Te_3$, how the axes go round, as a velocity of the body."""
         turning = self.rate * self.attitude(g)[2]
         return jnp.concatenate([turning, jnp.zeros(self.group.dim - 3)])
 
@@ -110,7 +110,7 @@ class OrbitingBody(AbstractGroupSystem):
         return self.body.velocity(g, mu) - self.carried(g)
 
     def potential_energy(self, g: Element) -> Float[Array, ""]:
-        """$V$ of (1)."""
+        """Return $V$ of (1)."""
         gamma = self.attitude(g)[0]
         return 1.5 * self.rate**2 * (gamma @ self.locked(gamma))
 

@@ -165,7 +165,7 @@ def _craft(
 
 
 def _pushed(system: AbstractGroupSystem, thrusters: Thrusters) -> Float[Array, "dim n"]:
-    """The columns of thrusters: a torque, and a force where the craft travels."""
+    """Return the columns of thrusters: a torque, and a force where the craft travels."""
     if isinstance(system, FlyingBody):
         return _together([thrusters.torques, evaluated(jnp.transpose, thrusters.directions)])
     others = np.zeros((system.group.dim - 3, len(thrusters.directions)))
@@ -300,7 +300,7 @@ def steered_sleigh(
 
 
 def _for_each(name: str, value: ArrayLike, count: int) -> Float[Array, " n"]:
-    """One number for all, or one for each, all above zero."""
+    """Return one number for each, all above zero, from one number for all or one for each."""
     given = float64(name, value)
     if given.shape == ():
         given = evaluated(lambda x: jnp.broadcast_to(x, (count,)), given)

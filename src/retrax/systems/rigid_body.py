@@ -97,16 +97,16 @@ class AbstractHeavyBody(AbstractRigidBody):
         return told("body", mass=(self.mass, 0), arm=(self.arm, 1), inertia=(central, 2))
 
     def weight_arm(self) -> Float[Array, "3"]:
-        r"""The vector $w$ with $V = w\cdot R^Te_3$."""
+        r"""Return the vector $w$ with $V = w\cdot R^Te_3$."""
         weight = self.mass * self.gravity
         return (weight if self.e3_points_up else -weight) * self.arm
 
     def upright(self) -> State:
-        """The body at rest with its centre of mass straight above the fixed point."""
+        """Return the body at rest with its centre of mass straight above the fixed point."""
         return self._at_rest(1.0 if self.e3_points_up else -1.0)
 
     def hanging(self) -> State:
-        """The body at rest with its centre of mass straight below the fixed point."""
+        """Return the body at rest with its centre of mass straight below the fixed point."""
         return self._at_rest(-1.0 if self.e3_points_up else 1.0)
 
     def _at_rest(self, along: float) -> State:
@@ -175,7 +175,7 @@ class Pendulum3D(AbstractHeavyBody):
 
     @classmethod
     def paper(cls) -> tuple["Pendulum3D", State, float, int]:
-        """The example of the geometric pseudospectral paper (its Table I): system, state, h, steps.
+        """Return the example of the geometric pseudospectral paper (Table I), with h and steps.
 
         The moments are about the pivot. No body has them together with this arm, for the moments
         about its centre of mass would be (0, 1.8, 2); the equations hold all the same.
@@ -189,7 +189,7 @@ class Pendulum3D(AbstractHeavyBody):
 
 
 def _turned_to(arm: Float[Array, "3"], along: Float[Array, ""]) -> Float[Array, "3 3"]:
-    """The least rotation that takes `arm` to `along` times e3, about an axis across both."""
+    """Return the least rotation that takes `arm` to `along` times e3, about an axis across both."""
     length = jnp.sqrt(arm @ arm)
     a = arm / jnp.where(length > 0, length, 1.0)
     b = along * jnp.array([0.0, 0.0, 1.0])
@@ -202,14 +202,14 @@ def _turned_to(arm: Float[Array, "3"], along: Float[Array, ""]) -> Float[Array, 
 
 
 def _across(a: Float[Array, "3"]) -> Float[Array, "3"]:
-    """A vector across `a`."""
+    """Return a vector across `a`."""
     return jnp.cross(a, jnp.eye(3)[jnp.argmin(jnp.abs(a))])
 
 
 def _checked_weight(
     mass: object, arm: object, gravity: object
 ) -> tuple[Float[Array, ""], Float[Array, "3"], Float[Array, ""]]:
-    """Mass, arm and gravity as arrays; the mass must be positive."""
+    """Return mass, arm and gravity as arrays; the mass must be positive."""
     checked = finite64("mass", mass), finite64("arm", arm, (3,)), finite64("gravity", gravity)
     require_above_zero("mass", checked[0], "kg is not positive: a body has mass")
     return checked

@@ -90,7 +90,7 @@ class RollingDisk(AbstractSlidingBody):
     def exact_position(
         self, turning: ArrayLike, rolling: ArrayLike, t: ArrayLike
     ) -> Float[Array, "2"]:
-        r"""Where the disk is at time `t` after it started at the origin, heading along $e_1$.
+        r"""Return where the disk is at time `t` after a start at the origin, along $e_1$.
 
         With rates $\dot\theta = \omega \ne 0$ and $\dot\varphi$ it is on the circle
         $(r\dot\varphi/\omega)\,(\sin\omega t,\ 1 - \cos\omega t)$.
@@ -134,7 +134,7 @@ class AbstractRollingBall(AbstractSlidingBody):
     group: ClassVar[Product] = Product(SO3(), Translation(2))
 
     def velocity_of(self, g: BallConfiguration, omega: ArrayLike) -> Float[Array, "5"]:
-        """The admissible velocity of a ball that turns with the body velocity `omega`."""
+        """Return the admissible velocity of a ball that turns with the body velocity `omega`."""
         return evaluated(_rolling_velocity, self, g, float64("omega", omega))
 
 
@@ -238,7 +238,7 @@ class BallOnTurntable(AbstractRollingBall):
         return {"moving energy": self.energy(state) - self.rate * vertical}
 
     def exact_place(self, place: ArrayLike, v: ArrayLike, t: ArrayLike) -> Float[Array, "2"]:
-        r"""The point of contact at time `t`: it runs in a circle, $v(t) = e^{\omega tJ}v$.
+        r"""Return the point of contact at time `t`: it runs in a circle, $v(t) = e^{\omega tJ}v$.
 
         $J$ is the quarter turn and $\omega = \tfrac27\Omega_t$ for every start.
         """

@@ -37,7 +37,7 @@ class AbstractSlidingBody(AbstractMechanicalSystem):
 
 
 def stacked(rows: list[list[float | Float[Array, ""]]]) -> Float[Array, "m n"]:
-    """A matrix from entries that are numbers or arrays."""
+    """Return a matrix from entries that are numbers or arrays."""
     return jnp.stack([jnp.stack([jnp.asarray(x, jnp.float64) for x in row]) for row in rows])
 
 
@@ -85,7 +85,7 @@ class ChaplyginSleigh(AbstractSlidingBody):
         return self.inertia + self.mass * self.arm**2
 
     def exact(self, omega: ArrayLike, v: ArrayLike, t: ArrayLike) -> Float[Array, "3"]:
-        r"""$(\omega, v_1, \theta)$ at time `t` after a start with $\omega$, $v$ and $\theta = 0$.
+        r"""Return $(\omega, v_1, \theta)$ at time `t` from $\omega$, $v$ and $\theta = 0$ on.
 
         With $\tilde J = J + ma^2$ and $v_\infty^2 = v^2 + \tilde J\omega^2/m$,
 

@@ -83,7 +83,7 @@ class Suslov(AbstractBodyInPotential):
 
     @classmethod
     def paper(cls) -> tuple["Suslov", State, float, int]:
-        """Fig. 1 of the paper on nonholonomic retraction maps: system, state, h, steps.
+        """Return Fig. 1 of the paper on nonholonomic retraction maps: system, state, h, steps.
 
         No body has these moments; the equations hold all the same.
         """
@@ -92,7 +92,7 @@ class Suslov(AbstractBodyInPotential):
 
     @classmethod
     def kharlamova(cls) -> tuple["Suslov", State, float, int]:
-        """A diagonal inertia and a weight in the plane of the constraint: system, state, h, steps.
+        """Return a diagonal inertia with a weight in the plane: system, state, h, steps.
 
         Two invariants, so the motion is quasi-periodic.
         """
@@ -105,7 +105,7 @@ class Suslov(AbstractBodyInPotential):
         return "Suslov body"
 
     def exact_velocity(self, start: ArrayLike, t: ArrayLike) -> Float[Array, "3"]:
-        r"""The velocity at time `t` of the free body that starts with velocity `start`.
+        r"""Return the velocity at time `t` of the free body that starts with velocity `start`.
 
         With $W = (\Omega_1, \Omega_2)$, $D$ the upper block of the inertia, $a = (I_{13}, I_{23})$
         and $J$ the quarter turn, $D\dot W = (a\cdot W)\,JW$. Put $\kappa = (\det D)^{-1/2}$,
@@ -137,7 +137,7 @@ class Suslov(AbstractBodyInPotential):
 
 
 def _vertical(g: Float[Array, "3 3"]) -> Float[Array, "1 3"]:
-    """The row (R^T e3)^T."""
+    """Return the row (R^T e3)^T."""
     return g[2:]
 
 

@@ -9,7 +9,7 @@ from retrax.systems.case import Example
 
 
 def bowling_ball() -> Example:
-    """A bowling ball, thrown without spin: it slides, and rolls after 0.87 s."""
+    """Return a bowling ball, thrown without spin: it slides, and rolls after 0.87 s."""
     mass, radius = 7.0, 0.108
     lane = Mechanism()
     lane.body("ball", mass=mass, inertia=[0.4 * mass * radius**2] * 3, at=[0, 0, radius])
@@ -21,7 +21,7 @@ def bowling_ball() -> Example:
 
 
 def thrown_box() -> Example:
-    """A box, thrown and spinning, that bounces, tumbles, slides and comes to rest."""
+    """Return a box, thrown and spinning, that bounces, tumbles, slides and comes to rest."""
     mass, size = 1.3, np.array([0.3, 0.2, 0.1])
     room = Mechanism()
     room.body("box", mass=mass, inertia=mass / 12 * (np.sum(size**2) - size**2), at=[0, 0, 0.6])

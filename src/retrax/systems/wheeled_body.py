@@ -104,7 +104,7 @@ class WheeledBody(AbstractMechanicalSystem):
         return jnp.zeros(())
 
     def symmetries(self) -> Symmetries:
-        """Those found; the momentum of a wheel, the same in space and in the body, only once."""
+        """Return the symmetries found, each once: the momentum of a wheel is in space and body."""
         found = super().symmetries()
         turning = np.any(found.body[:, :3] != 0, axis=1)
         return Symmetries(found.space, found.body[turning])
@@ -122,7 +122,7 @@ class WheeledBody(AbstractMechanicalSystem):
 def coupled_inertia(
     inertia: Inertia, axes: Float[Array, "n 3"], spin: Float[Array, " n"]
 ) -> Float[Array, "whole whole"]:
-    """The matrix of (1), for velocities of the body and of its wheels."""
+    """Return the matrix of (1), for velocities of the body and of its wheels."""
     locked = jnp.diag(inertia) if inertia.ndim == 1 else inertia
     across = axes.T * spin[None, :]
     top = jnp.concatenate([locked, across], axis=1)
@@ -130,7 +130,7 @@ def coupled_inertia(
 
 
 def unit_vectors(name: str, value: object) -> Float[Array, "n 3"]:
-    """Rows as unit vectors; one that has the length 1 already stays as it is."""
+    """Return rows as unit vectors; one that has the length 1 already stays as it is."""
     rows = float64(name, value)
     if rows.ndim != 2 or rows.shape[1] != 3 or not rows.shape[0]:
         raise BadInput(

@@ -34,34 +34,34 @@ FULL = ((2.0, 0.3, -0.6), (0.3, 3.0, 0.8), (-0.6, 0.8, 4.0))
 
 
 def tilted() -> Float[Array, "3 3"]:
-    """A turn of 0.4 about the first axis."""
+    """Return a turn of 0.4 about the first axis."""
     return evaluated(SO3.exp, SO3(), np.array([0.4, 0.0, 0.0]))
 
 
 @cache
 def suslov_body() -> tuple[AbstractGroupSystem, State]:
-    """Suslov's problem with a full inertia: left-invariant."""
+    """Return Suslov's problem with a full inertia: left-invariant."""
     body = Suslov(FULL, physical=False)
     return body, body.state(np.eye(3), velocity=[1.0, 0.5, 0.0])
 
 
 @cache
 def heavy_suslov_body() -> tuple[AbstractGroupSystem, State]:
-    """The same with a weight that is nowhere near an axis: not integrable."""
+    """Return the same body with a weight that is nowhere near an axis: not integrable."""
     body = Suslov(FULL, Weight([0.6, -0.4, 1.4]), physical=False)
     return body, body.state(tilted(), velocity=[0.3, 0.7, 0.0])
 
 
 @cache
 def kharlamova_body() -> tuple[AbstractGroupSystem, State]:
-    """Diagonal inertia, and a weight in the plane of the constraint: one momentum to conserve."""
+    """Return a body of diagonal inertia, a weight in the plane: one momentum to conserve."""
     body, state, *_ = Suslov.kharlamova()
     return body, state
 
 
 @cache
 def skew_suslov_body() -> tuple[AbstractGroupSystem, State]:
-    """Velocities in a plane that is no coordinate plane, its basis not orthogonal; with forces."""
+    """Return a body with velocities in a skew plane, its basis not orthogonal; with forces."""
     plane = Distribution([[1.0, 0.2, -0.3], [0.5, 1.5, 0.4]])
 
     def force(rotation, omega, t):
@@ -77,14 +77,14 @@ def skew_suslov_body() -> tuple[AbstractGroupSystem, State]:
 
 @cache
 def sleigh() -> tuple[AbstractGroupSystem, State]:
-    """Chaplygin's sleigh on SE(2), backing up before it turns round."""
+    """Return Chaplygin's sleigh on SE(2), backing up before it turns round."""
     body = ChaplyginSleigh(mass=1.5, inertia=0.8, arm=0.6)
     return body, body.state((np.eye(2), np.zeros(2)), velocity=[1.25, -0.6, 0.0])
 
 
 @cache
 def blade() -> tuple[AbstractGroupSystem, State]:
-    """A blade on SE(3) that is not framed at its centre of mass."""
+    """Return a blade on SE(3) that is not framed at its centre of mass."""
     body = Blade([1.0, 1.3, 0.9], 1.4, [0.2, -0.1, 0.3])
     start = (np.eye(3), np.zeros(3))
     return body, body.state(start, velocity=[0.7, -0.4, 1.1, 0.9, 0.0, 0.0])
@@ -92,7 +92,7 @@ def blade() -> tuple[AbstractGroupSystem, State]:
 
 @cache
 def veselova_body() -> tuple[AbstractGroupSystem, State]:
-    """Veselova's problem: a constraint that depends on the configuration."""
+    """Return Veselova's problem: a constraint that depends on the configuration."""
     body = Veselova([1.0, 2.0, 3.5], physical=False)
     velocity = [0.6, 0.9 * math.cos(0.4), -0.9 * math.sin(0.4)]
     return body, body.state(tilted(), velocity=velocity)
@@ -100,7 +100,7 @@ def veselova_body() -> tuple[AbstractGroupSystem, State]:
 
 @cache
 def chaplygin_ball() -> tuple[AbstractGroupSystem, State]:
-    """A ball with three moments of inertia, rolling: SO(3) x R^2."""
+    """Return a ball with three moments of inertia, rolling: SO(3) x R^2."""
     ball = ChaplyginBall([1.0, 1.5, 2.0], 1.2, 0.8)
     start = (tilted(), as_jax(np.zeros(2)))
     return ball, ball.state(start, velocity=ball.velocity_of(start, [0.5, -0.7, 0.9]))
@@ -108,7 +108,7 @@ def chaplygin_ball() -> tuple[AbstractGroupSystem, State]:
 
 @cache
 def flow() -> tuple[AbstractGroupSystem, State]:
-    """A flow on SO(3) x R that depends on everything, the last coordinate being the clock."""
+    """Return a flow on SO(3) x R that depends on everything, the last entry being the clock."""
 
     def field(g):
         rotation, clock = g
@@ -123,7 +123,7 @@ def flow() -> tuple[AbstractGroupSystem, State]:
 
 @cache
 def strings() -> tuple[AbstractGroupSystem, State]:
-    """Two strings in contact, everything about them different, both moving."""
+    """Return two strings in contact, everything about them different, both moving."""
     system = StringsInContact(F=0.7, G=(0.5, 0.4), n=24, c=1.1)
     start = system.at(
         (2.0, 2.9),
@@ -151,12 +151,12 @@ _FLOW, _STRINGS = "flow on SO(3) x R", "pair of strings in contact"
 
 
 def constrained_problem(title: str) -> Problem:
-    """One of the constrained problems; all of them spread rounding errors."""
+    """Return one of the constrained problems; all of them spread rounding errors."""
     return Problem(*CONSTRAINED[title](), spread=30.0)
 
 
 def claims_problem(integrator: AbstractIntegrator) -> tuple[str, Problem]:
-    """The problem, with its title, on which the claims of an integrator are measured."""
+    """Return the problem, with its title, on which the claims of an integrator are measured."""
     candidates: dict[str, Callable[[], tuple[AbstractGroupSystem, State]]]
     if "constraint" in integrator.preserves:
         candidates = {title: CONSTRAINED[title] for title in _CLAIMS_CONSTRAINED}

@@ -165,5 +165,5 @@ def _storage(G: Batched, g, xi, rng: np.random.Generator) -> dict[str, float]:
 
 
 def _off(G: Batched, g) -> float:
-    """The defect of `g`, relative to the products of g and g^-1 that it is computed from."""
+    """Return the defect of `g`, relative to the products of g and g^-1 that it is computed from."""
     return float(np.max(G.defect(g) / (magnitude(g) * magnitude(G.inverse(g)))))

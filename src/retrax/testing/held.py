@@ -27,7 +27,7 @@ _TILT = np.array([0.7, -0.4, 0.2])
 
 
 def _inertia() -> Float[np.ndarray, "6 6"]:
-    """The inertia of a body in a frame that is neither principal nor at its centre of mass."""
+    """Return the inertia of a body in a frame neither principal nor at its centre of mass."""
     about_centre = np.array([[1.2, 0.2, -0.3], [0.2, 1.5, 0.25], [-0.3, 0.25, 2.0]])
     arm = evaluate(SO3.hat, SO3(), _CENTRE)
     about_frame = about_centre - _MASS * arm @ arm
@@ -41,7 +41,7 @@ def _height(g: tuple[Array, Array]) -> Float[Array, ""]:
 
 @cache
 def held_body() -> tuple[AbstractGroupSystem, State]:
-    """A heavy body whose hook slides on a sphere: an equation that is written twice.
+    """Return a heavy body whose hook slides on a sphere: an equation that is written twice.
 
     Symmetric under turns about the vertical. It swings by half a radian about the way it hangs.
     That is chaotic too, but slowly, and low: the energy error has nowhere to wander to, and an
@@ -62,7 +62,7 @@ def held_body() -> tuple[AbstractGroupSystem, State]:
 
 @cache
 def led_body() -> tuple[AbstractGroupSystem, State]:
-    """A damped and steered body on a support that moves: t is in the constraint and the force."""
+    """Return a damped, steered body on a moving support: t is in the constraint and the force."""
 
     def on_support(g, t):
         rotation, position = g
@@ -81,7 +81,7 @@ def led_body() -> tuple[AbstractGroupSystem, State]:
 
 @cache
 def skating_plate() -> tuple[AbstractGroupSystem, State]:
-    """A plate that slides on a plane, on a knife edge: positions and velocities constrained."""
+    """Return a plate on a plane, on a knife edge: positions and velocities constrained."""
 
     def on_plane(g):
         rotation, position = g
@@ -107,5 +107,5 @@ _UNITS = dict(zip(HELD, (1.9, 1.1, 1.3), strict=True))
 
 
 def held_problem(title: str = "body that is held by its hook") -> Problem:
-    """One of the problems with constraints on positions; all of them spread rounding errors."""
+    """Return a problem with constraints on positions; all of them spread rounding errors."""
     return Problem(*HELD[title](), unit=_UNITS[title], spread=30.0)

@@ -34,7 +34,7 @@ class Batched:
 
 
 def on_batches(function: Callable) -> Callable:
-    """`function` of one sample, on batches; NumPy out unless JAX is tracing."""
+    """Map `function` of one sample over batches; NumPy out unless JAX is tracing."""
 
     def batched(*arguments):
         return jax.vmap(function)(*arguments)
@@ -43,12 +43,12 @@ def on_batches(function: Callable) -> Callable:
 
 
 def slope(function: Callable, at: PyTree, along: PyTree) -> tuple[PyTree, PyTree]:
-    """The values of a function of batches, and its derivatives by JAX along another batch."""
+    """Return values of a function of batches, and its derivatives by JAX along another."""
     return evaluate(lambda at, along: jax.jvp(function, (at,), (along,)), at, along)
 
 
 def generator(key: Key[Array, ""] | None) -> np.random.Generator:
-    """A NumPy generator seeded by a JAX key; the same one for `None` every time."""
+    """Return a NumPy generator seeded by a JAX key; the same one for `None` every time."""
     require_key(key)
     return np.random.default_rng(0 if key is None else np.asarray(jax.random.key_data(key)))
 
@@ -63,7 +63,7 @@ def require_key(key: object) -> None:
 
 
 def algebra_samples(group: AbstractLieGroup, rng: np.random.Generator) -> Float[np.ndarray, "m n"]:
-    """Algebra vectors in random directions at every scale, `SAMPLES` of each."""
+    """Return algebra vectors in random directions at every scale, `SAMPLES` of each."""
     first = np.arange(group.dim) < max(1, group.dim // 2)
     patterns = [np.full(group.dim, scale) for scale in SCALES]
     patterns += [np.where(first, SMALL_HALF, 1.0), np.where(first, 1.0, SMALL_HALF)]
@@ -73,18 +73,18 @@ def algebra_samples(group: AbstractLieGroup, rng: np.random.Generator) -> Float[
 
 
 def gap(a: PyTree, b: PyTree, scale: float | np.ndarray = 1.0) -> float:
-    """The largest difference of two batches, relative to `scale` or to their size, if larger."""
+    """Find the largest difference of two batches, relative to `scale` or their size, if larger."""
     size = np.maximum(magnitude(a), magnitude(b))
     return float(np.max(_difference(a, b) / np.maximum(size, scale)))
 
 
 def relative_gap(a: PyTree, b: PyTree) -> float:
-    """The largest difference of two batches, relative to their size, however small."""
+    """Return the largest difference of two batches, relative to their size, however small."""
     return gap(a, b, scale=np.finfo(float).tiny)
 
 
 def magnitude(batch: PyTree) -> Float[np.ndarray, " m"]:
-    """The largest number of each sample."""
+    """Return the largest number of each sample."""
     return np.max(np.abs(_rows(batch)), axis=1)
 
 
@@ -93,7 +93,7 @@ def times(matrices: Float[np.ndarray, "m n n"], vectors: Float[np.ndarray, "m n"
 
 
 def pair(a: PyTree, b: PyTree) -> Float[np.ndarray, "m 1"]:
-    """The sum of products of two batches, sample by sample."""
+    """Return the sum of products of two batches, sample by sample."""
     return np.sum(_rows(a) * _rows(b), axis=1, keepdims=True)
 
 

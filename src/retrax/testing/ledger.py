@@ -96,7 +96,7 @@ class Ledger(NamedTuple):
         return json.dumps({"passed": self.passed, "rows": rows}, indent=2)
 
     def markdown(self) -> str:
-        """The page of the documentation."""
+        """Return the page of the documentation."""
         tables = [_table(title, columns, rows) for title, columns, rows in self.tables()]
         made = ", ".join(f"{name} {version}" for name, version in versions().items())
         return "\n".join([_INTRODUCTION, *tables, f"Measured with {made}.", ""])
@@ -108,7 +108,7 @@ class Ledger(NamedTuple):
         return path
 
     def tables(self) -> Iterable[tuple[str, list[str], list[list[str]]]]:
-        """The tables of the page: title, columns, rows."""
+        """Return the tables of the page: title, columns, rows."""
         always = ["group", "momentum", "symplectic", "symmetric"]
         columns = ["integrator", "order", "measured"]
         claims = [row for row in self.rows if row.energy is not None]
@@ -124,7 +124,7 @@ class Ledger(NamedTuple):
 
 
 def order_problems(integrator: AbstractIntegrator) -> dict[str, Problem]:
-    """The problems, by title, on which the order of an integrator is measured as well."""
+    """Return the problems, by title, on which the order of an integrator is measured as well."""
     if "constraint" in integrator.preserves:
         problems = {title: constrained_problem(title) for title in CONSTRAINED_ORDERS_ON}
     else:

@@ -77,7 +77,7 @@ class Energy(NamedTuple):
 
 
 def order(integrator: AbstractIntegrator, problem: Problem) -> Convergence:
-    """The order, at the finest steps for which truncation stands clear of rounding.
+    """Measure the order, at the finest steps for which truncation stands clear of rounding.
 
     A first look tells how large the differences are; the step is then chosen so that the finest
     difference will be `ORDER_AIM` rounding errors, or the run `ORDER_MAX_STEPS` steps. Errors that
@@ -106,7 +106,7 @@ def order(integrator: AbstractIntegrator, problem: Problem) -> Convergence:
 
 
 def conservation(integrator: AbstractIntegrator, problem: Problem) -> Conservation:
-    """Group defect and momentum errors over 2,000 coarse steps."""
+    """Measure group defect and momentum errors over 2,000 coarse steps."""
     seen = _observed(integrator, problem, COARSE, COARSE_STEPS, 1)
     momenta = np.asarray(seen.momenta)
     size = max(1.0, float(np.max(np.abs(problem.state.momentum))), float(np.max(np.abs(momenta))))
@@ -116,7 +116,7 @@ def conservation(integrator: AbstractIntegrator, problem: Problem) -> Conservati
 
 
 def energy(integrator: AbstractIntegrator, problem: Problem, steps: int = LONG_STEPS) -> Energy:
-    """Energy error, and drift times duration, over 20,000 steps unless another number is given."""
+    """Measure energy error, and drift times duration, over 20,000 steps by default."""
     seen = _observed(integrator, problem, LONG, steps, steps // LONG_SAVES)
     errors = deviations(np.asarray(seen.energy))
     t = np.linspace(0.0, 1.0, len(errors))  # of the whole run: the slope is the total drift
@@ -124,7 +124,7 @@ def energy(integrator: AbstractIntegrator, problem: Problem, steps: int = LONG_S
 
 
 def kept(integrator: AbstractIntegrator, problem: Problem) -> UnderConstraint:
-    """Constraint violation, from the momenta, and energy errors over 2,000 coarse steps."""
+    """Measure constraint violation, from the momenta, and energy errors over 2,000 coarse steps."""
     seen = _observed(integrator, problem, COARSE, COARSE_STEPS, 1)
     pace = max(1.0, float(np.max(np.abs(seen.speed))))
     size = max(1.0, float(np.max(np.abs(seen.energy))), float(np.max(seen.kinetic)))
@@ -133,14 +133,14 @@ def kept(integrator: AbstractIntegrator, problem: Problem) -> UnderConstraint:
 
 
 def symplectic_defect(integrator: AbstractIntegrator, problem: Problem) -> float:
-    """The defect of the symplectic form in one very coarse step."""
+    """Measure the defect of the symplectic form in one very coarse step."""
     return symplecticity(
         problem.system, integrator, problem.state, h=ONE_STEP * problem.unit
     ) / max(1.0, float(np.max(np.abs(problem.state.momentum))))
 
 
 def symmetry_defect(integrator: AbstractIntegrator, problem: Problem) -> float:
-    """The way missed after 100 coarse steps forward and back."""
+    """Measure the way missed after 100 coarse steps forward and back."""
     h = COARSE * problem.unit
     return reversibility(problem.system, integrator, problem.state, h=h, steps=BACK_STEPS)
 
@@ -188,7 +188,9 @@ def _look(system, space, body, states: State) -> _Seen:
 
 
 def roundoff(steps: int) -> float:
-    r"""What a conserved quantity of size one may lose to rounding: $8\,\varepsilon\sqrt n$."""
+    r"""Return what a conserved quantity of size one may lose to rounding:
+    $8\,\varepsilon\sqrt n$.
+    """
     return 8 * float(np.finfo(np.float64).eps) * math.sqrt(steps)
 
 
@@ -201,7 +203,7 @@ class _Slopes(NamedTuple):
 def derivative_error(
     integrator: AbstractIntegrator, system: AbstractGroupSystem, state: State, *, h: float
 ) -> float:
-    r"""The relative error of the derivatives of a run of 20 steps, the worse of both modes.
+    r"""Measure the relative error of the derivatives of a run of 20 steps, the worse of both modes.
 
     Differentiated is a random combination $w\cdot(g, \mu)$ of the end, along a random direction in
     the initial velocity and in every parameter of the system, such as the inertia.

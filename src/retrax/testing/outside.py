@@ -47,7 +47,7 @@ def _weight(g: tuple[Array, Array]) -> Array:
 
 
 def _touching(friction: float, height: float, push: tuple[float, float, float]) -> Problem:
-    """A tumbling body with a ball off its centre, which rolls on the floor if nothing pushes it."""
+    """Return a tumbling body with an off-centre ball that rolls on the floor unless pushed."""
     contact = Contacts([(Ball(_RADIUS, at=_CENTRE, body=0), Plane())], friction=friction)
     space, inertia = Product(SO3(), Translation(3)), np.r_[_MOMENTS, 3 * [_MASS]]
     body = MechanicalSystem(space, inertia, _weight, contact=contact)
@@ -64,7 +64,7 @@ def _steer(rotation: Array, omega: Array, t: Array) -> Array:
 
 
 def _driven(name: str) -> Outside:
-    """The forced top, with a law that acts within the step through two skew inputs."""
+    """Return the forced top, with a law that acts within the step through two skew inputs."""
     top, start = forced_top()
     plant = Actuated(top, inputs=[[1.0, 0.2], [-0.3, 0.8], [0.1, 0.4]])
     method = Driven(INTEGRATORS[name], plant.actuators, Feedback(_steer))

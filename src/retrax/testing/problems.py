@@ -34,27 +34,27 @@ _INERTIA = ((1.2, 0.2, -0.3), (0.2, 1.5, 0.25), (-0.3, 0.25, 2.0))
 
 
 def _tilted() -> Float[Array, "3 3"]:
-    """An attitude that is turned about no axis of the body or of space."""
+    """Return an attitude that is turned about no axis of the body or of space."""
     return evaluated(SO3.exp, SO3(), np.array(_TILT))
 
 
 @cache
 def asymmetric_top() -> tuple[AbstractGroupSystem, State]:
-    """A heavy top with three moments, a tilted arm and spin about no principal axis."""
+    """Return a heavy top with three moments, a tilted arm and spin about no principal axis."""
     top = HeavyTop(inertia=[1.0, 1.7, 2.3], mass=1.0, arm=[0.4, -0.3, 1.1], gravity=1.0)
     return top, top.state(_tilted(), momentum=_SPIN)
 
 
 @cache
 def asymmetric_free_body() -> tuple[AbstractGroupSystem, State]:
-    """A free rigid body in axes that are not its principal ones: left-invariant."""
+    """Return a free rigid body in axes that are not its principal ones: left-invariant."""
     body = FreeRigidBody(_INERTIA)
     return body, body.state(_tilted(), momentum=_SPIN)
 
 
 @cache
 def tethered_body() -> tuple[AbstractGroupSystem, State]:
-    """A rigid body on SE(3), not framed at its centre of mass, on a stiffening spring, in gravity.
+    """Return a rigid body on SE(3), not framed at its centre, on a stiffening spring, in gravity.
 
     Symmetric under turns about the vertical through the origin.
     """
@@ -77,7 +77,9 @@ def tethered_body() -> tuple[AbstractGroupSystem, State]:
 
 @cache
 def gyroscopic_body() -> tuple[AbstractGroupSystem, State]:
-    r"""$L = \tfrac12\Omega\cdot(I + 0.4\gamma\gamma^T)\Omega + \Omega\cdot A\gamma - V(\gamma)$.
+    r"""Return a gyroscopic body.
+
+    $L = \tfrac12\Omega\cdot(I + 0.4\gamma\gamma^T)\Omega + \Omega\cdot A\gamma - V(\gamma)$.
 
     With $\gamma = R^Te_3$: inertia that changes with the configuration, and a term that is linear
     in the velocity.
@@ -97,7 +99,10 @@ def gyroscopic_body() -> tuple[AbstractGroupSystem, State]:
 
 @cache
 def quartic_body() -> tuple[AbstractGroupSystem, State]:
-    r"""$H = \tfrac12\mu\cdot I^{-1}\mu + 0.02|\mu|^4 + \mu\cdot A\gamma + V(\gamma)$, a quartic."""
+    r"""Return a body with a quartic Hamiltonian.
+
+    $H = \tfrac12\mu\cdot I^{-1}\mu + 0.02|\mu|^4 + \mu\cdot A\gamma + V(\gamma)$.
+    """
     moments = np.array([1.0, 1.7, 2.3])
     coupling = np.array([[0.2, -0.1, 0.3], [0.1, 0.15, -0.2], [-0.25, 0.1, 0.1]])
 
@@ -112,7 +117,7 @@ def quartic_body() -> tuple[AbstractGroupSystem, State]:
 
 @cache
 def forced_top() -> tuple[AbstractGroupSystem, State]:
-    """The asymmetric top, damped, pushed in space and steered in the body, with the clock running.
+    """Return the asymmetric top, damped, pushed in space, steered in the body, clock running.
 
     It starts at t = 0.3: a method that forgets the time of the state, or of a stage, is found out.
     """
@@ -130,7 +135,7 @@ def forced_top() -> tuple[AbstractGroupSystem, State]:
 
 @cache
 def body_on_cart() -> tuple[AbstractGroupSystem, State]:
-    """SO(3) x R^2: a turning body coupled, by inertia and potential, to a point in a plane.
+    """Return SO(3) x R^2: a turning body coupled, by inertia and potential, to a point in a plane.
 
     Nothing depends on the second coordinate of the point.
     """
@@ -152,7 +157,7 @@ def body_on_cart() -> tuple[AbstractGroupSystem, State]:
 
 @cache
 def four_dimensional_top() -> tuple[AbstractGroupSystem, State]:
-    """A heavy top in four dimensions, on SO(4) as a general matrix group."""
+    """Return a heavy top in four dimensions, on SO(4) as a general matrix group."""
     basis = np.zeros((6, 4, 4))
     for k, (i, j) in enumerate([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]):
         basis[k, i, j], basis[k, j, i] = -1.0, 1.0
@@ -178,21 +183,21 @@ PROBLEMS: dict[str, Callable[[], tuple[AbstractGroupSystem, State]]] = {
 
 @cache
 def gyrostat() -> tuple[AbstractGroupSystem, State]:
-    """A body with a rotor about no principal axis: quadratic and linear terms, no integral left."""
+    """Return a body with a rotor about no principal axis: linear terms, no integral left."""
     body = zhukovski_volterra([3.0, 2.0, 1.0], [0.7, -0.3, 0.4])
     return body, body.at([1.0, -0.6, 0.8])
 
 
 @cache
 def body_in_fluid() -> tuple[AbstractGroupSystem, State]:
-    """Kirchhoff's equations with six different numbers: six dimensions, not integrable."""
+    """Return Kirchhoff's equations with six different numbers: six dimensions, not integrable."""
     body = kirchhoff([1.0, 1.4, 0.7], [0.5, 0.3, 0.9])
     return body, body.at([0.6, -0.4, 0.5, 0.7, 0.2, -0.4])
 
 
 @cache
 def top() -> tuple[AbstractGroupSystem, State]:
-    """Euler's top away from its axes and from the separatrix."""
+    """Return Euler's top away from its axes and from the separatrix."""
     body = EulerTop([2.3, 1.7, 1.0])
     return body, body.at([1.2, -0.8, 2.0])
 

@@ -61,7 +61,7 @@ def check_retraction(
 def _errors(
     retraction: AbstractRetraction, group: AbstractLieGroup, xi, eta, mu
 ) -> dict[str, float]:
-    """The largest error of each law at the vectors `xi`."""
+    """Return the largest error of each law at the vectors `xi`."""
     G, tau = Batched(group, len(xi)), _OnGroup(retraction, group)
     return {
         **_values(G, tau, xi),
@@ -146,7 +146,7 @@ def _duals(tau: _OnGroup, xi, eta, mu) -> dict[str, float]:
 def _claims(
     retraction: AbstractRetraction, group: AbstractLieGroup, xi: np.ndarray
 ) -> dict[str, float]:
-    """What a retraction says of itself: that it is symmetric, that it commutes with its vector."""
+    """Return the claims of a retraction: that it is symmetric, commutes with its vector."""
     value = on_batches(lambda x: retraction(group, x))
     errors = {}
     if retraction.symmetric:
@@ -161,7 +161,7 @@ def _claims(
 def _in_chart(
     retraction: AbstractRetraction, group: AbstractLieGroup, xi: np.ndarray
 ) -> np.ndarray:
-    """The samples, halved until the chart covers them with room to spare."""
+    """Return the samples, halved until the chart covers them with room to spare."""
     covered = on_batches(lambda x: retraction.covers(group, x))
     for _ in range(_HALVINGS):
         outside = ~covered(1.25 * xi)

@@ -73,7 +73,7 @@ def _look(
     w: Coordinates,
     xi: Coordinates,
 ) -> dict[str, dict[str, Any]]:
-    """Both sides of each law at one point, and what must be zero there."""
+    """Return both sides of each law at one point, and what must be zero there."""
     y, group = space.random(key), space.group
     moved = space.move(y, u)
     first, second = (u, w) if space.side == 1 else (w, u)

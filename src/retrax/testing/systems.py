@@ -149,7 +149,7 @@ def _look(system: AbstractGroupSystem, symmetries: Symmetries, states: State) ->
 
 
 def _slopes(system: AbstractGroupSystem, states: State) -> tuple[np.ndarray, np.ndarray]:
-    """The slopes of the energy in $g$ and in $mu$ along each axis, by central differences."""
+    """Find the slopes of the energy in $g$ and in $mu$ along each axis, by central differences."""
     group, count = system.group, len(states.momentum)
     axes, shifts = np.eye(group.dim), np.array(list(STENCIL))
     # Every shift of every state along every axis, as one batch.

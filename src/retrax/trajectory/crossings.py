@@ -88,7 +88,7 @@ class Events(Mapping[str, Any]):
     ) -> "Events":
         """Return the same events, and those of contacts, which a function finds.
 
-        `told` says whether to tell them in words too.
+        `told` says whether to describe them in words too.
         """
         both = Events.__new__(Events)
         vars(both).update(vars(self), _of_contacts=found, _told=told)
@@ -152,7 +152,7 @@ class Events(Mapping[str, Any]):
 
 
 def events_of(data: Any, like: State) -> Events:
-    """Read events that a file tells.
+    """Read the events that a file stores.
 
     **Raises:** `ValueError` where they are not those of states like this one.
     """

@@ -49,7 +49,7 @@ class Contents(NamedTuple):
 
 
 def describes(attribute: str) -> bool:
-    """Whether an attribute is one of those that describe a run."""
+    """Return whether an attribute is one of those that describe a run."""
     own = ("format", "format_version", "configuration", *_NUMBERS, *_TIMINGS)
     return attribute in own or attribute.startswith("provenance_")
 

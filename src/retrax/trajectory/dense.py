@@ -63,7 +63,7 @@ class DenseOutput:
         return self._packing.unpack_one(end)
 
     def _row(self, t: float) -> np.ndarray:
-        """The numbers of the state at one time."""
+        """Return the numbers of the state at one time."""
         h, first, last = self._h, float(self._t[0]), float(self._t[-1])
         forth = 1.0 if h > 0 else -1.0
         rounding = _ROUNDING * math.ulp(max(abs(first), abs(last), abs(t)))

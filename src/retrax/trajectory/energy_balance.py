@@ -31,7 +31,7 @@ class EnergyBalance(NamedTuple):
     uncertainty: float
 
     def at_the_end(self) -> dict[str, float]:
-        """The change, the work and their difference at the last saved state, by name."""
+        """Return the change, the work and their difference at the last saved state, by name."""
         return {name: float(getattr(self, name)[-1]) for name in self._fields[:3]}
 
 

@@ -70,7 +70,7 @@ def escape(run: "Trajectory") -> str | None:
 def _energies_at(
     states: State, system: AbstractGroupSystem, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return energies at so many states, and what they are the sums of in size: $T + |V|$."""
+    """Return energies at some states, and the size of their terms: $T + |V|$."""
     full = np.minimum(np.arange(_LOOKED_AT), count - 1)  # one program for all runs
     picked = jax.tree.map(lambda x: np.asarray(x)[full], states)
     energy, kinetic = (np.asarray(x)[:count] for x in _measured(picked, system))

@@ -62,7 +62,7 @@ class AbstractShown(abc.ABC):
         return write_page(self._with_numbers("report(path)"), path, live, draw)
 
     def animate(self, height: int = 640, draw: "Draw | None" = None) -> "Animation":
-        """Show the page of the run in a cell of a notebook, so many pixels high.
+        """Show the page of the run in a cell of a notebook, `height` pixels high.
 
         `draw` is that of `plot`.
         """

@@ -155,7 +155,7 @@ def measures(run: "Trajectory") -> dict[str, Any]:
 
 
 def _contacts(run: "Trajectory") -> dict[str, Any]:
-    """What contacts did: how often what happened, and what each took of the energy."""
+    """Return what contacts did: how often what happened, and what each took of the energy."""
     book = run.energy_book()
     return {
         "events": {kind: sum(event.kind == kind for event in run.events.entries) for kind in KINDS},
@@ -176,5 +176,5 @@ def _contacts(run: "Trajectory") -> dict[str, Any]:
 
 
 def _known(x: Any) -> float | None:
-    """A number for JSON; `None` where a file lacks the functions that it takes."""
+    """Return a number for JSON; `None` where a file lacks the functions that it takes."""
     return None if np.isnan(x) else float(x)

@@ -234,7 +234,7 @@ class Trajectory(AbstractShown, AbstractReactions):
         return None if self._events is None else self._events.ended_by
 
     def take_events(self, data: object) -> None:
-        """Take the events that a file tells; `None` for none."""
+        """Take the events that a file stores; `None` for none."""
         if data is not None:
             self._events = events_of(data, jax.tree.map(lambda x: x[0], self.states))
 

@@ -6,7 +6,7 @@ import retrax as rx
 
 
 def make():
-    """A body that hangs by a point and is tied to a spring: (system, state, h, steps)."""
+    """Return a body that hangs by a point and is tied to a spring: (system, state, h, steps)."""
     weight, stiffness = 9.81, 3.0
     arm, hook = jnp.array([0.0, 0.0, 1.0]), jnp.array([0.4, -0.3, 0.2])
     anchor = jnp.array([1.0, 0.5, 0.0])

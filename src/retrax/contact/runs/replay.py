@@ -167,7 +167,7 @@ def _near(
 def _blocks(
     run: "Trajectory", one: State, packing: Packing, memory: Packing, most: int
 ) -> Iterator[_Block]:
-    """Take the steps, at most so many in a block, and compare where they lead.
+    """Take the steps again in blocks, and compare where they lead.
 
     The memory is that which a step hands on, where its record can be told from that; or else that
     which it begins with.
@@ -269,7 +269,7 @@ def _some(x: np.ndarray, count: int) -> np.ndarray:
 
 
 def _filled(tree: Any, most: int) -> Any:
-    """Return rows, the last of them repeated until they are so many."""
+    """Repeat the last row until there are `most`."""
 
     def filled(given: Any) -> np.ndarray:
         x = np.asarray(given)

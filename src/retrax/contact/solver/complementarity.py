@@ -378,7 +378,7 @@ def iterated(problem: Contact, guess: Found, choice: Choice) -> tuple[Found, New
 
 
 def _solved(seen: _Seen, sweeps: Int[Array, ""]) -> Bool[Array, ""]:
-    """Whether everything is solved to round-off or, after sweeps, only friction to `_TORN`."""
+    """Tell whether everything is solved to round-off or, after sweeps, friction to `_TORN`."""
     torn = (sweeps > 2 * _SWEEPS) & (seen.hard <= _ACCEPT) & (seen.size <= _TORN)
     return (seen.size <= _ACCEPT) | torn
 

@@ -105,7 +105,7 @@ def _root(
 
 @_root.defjvp
 def _root_jvp(equations: _Equations, primals: tuple, changes: tuple) -> tuple:
-    """The solution depends on the equations, and neither on the guess nor on sizes of terms."""
+    """Differentiate the solution, which depends on the equations, not on guess and sizes."""
     (found, status), (law, (_, choice), closed_over) = _root(equations, *primals), primals
     problem, couples = _with(equations, law, choice, closed_over), equations.couples
     xi, chosen, moved = found.xi, status[3], changes[2]

@@ -96,7 +96,7 @@ def _delassus(problem: _Problem) -> np.ndarray:
 
 
 def _left(problem: _Problem, A: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
-    """Sweep over the linear problem; return what is left of each law, and who has pushed at all."""
+    """Sweep over the linear problem; return the residuals, and which contacts have pushed."""
     count = len(problem.gap)
     u = np.array(problem.free)
     u[:, 0] += problem.gap / h

@@ -85,7 +85,7 @@ def found(
     around = jnp.asarray(_AROUND, jnp.int32)
 
     def of(k: Whole, i: Whole) -> Bool[Array, ""]:
-        """Whether the old list has a pair of `i` there."""
+        """Return whether the old list has a pair of `i` there."""
         return (k < known) & (firsts[jnp.minimum(k, room - 1)] == i)
 
     def added(at: _Lists, i: Whole, j: Whole) -> _Lists:

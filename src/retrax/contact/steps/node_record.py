@@ -99,7 +99,7 @@ class _End(NamedTuple):
         return dot(self.rubs, _across(self.rows, mean)), self.push * mean[:, 0]
 
     def half(self, total: Points) -> tuple[Numbers, Numbers]:
-        """Half of what all impulses of the step would do at the speeds of the state: (2)."""
+        """Return half of what all impulses of the step would do at the speeds of the state: (2)."""
         push = dot(total, self.rows.frame[:, 0])
         return dot(total, _across(self.rows, self.u)) / 2, push * self.u[:, 0] / 2
 

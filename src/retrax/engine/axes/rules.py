@@ -418,5 +418,5 @@ def _without(x: Plain, axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _is_matrix_of(a: Operands, b: KeptArray, a_sum: Sequence[int], b_sum: Sequence[int]) -> bool:
-    """Whether this is a plain matrix of more than a few rows that sums over the kept axis of b."""
+    """Return whether this is a plain matrix of some rows that sums over the kept axis of b."""
     return a.ndim == 2 and len(a_sum) == 1 and b_sum[0] == b.axis and a.shape[1 - a_sum[0]] >= _FEW

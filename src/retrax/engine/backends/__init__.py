@@ -57,7 +57,7 @@ def require_backend(backend: str) -> str:
 
 @cache
 def _renamed(backend: str) -> str:
-    """The new name of a back end; said once."""
+    """Return the new name of a back end, and warn once."""
     now = _RENAMED[backend]
     warn(
         f"backend = {backend!r} is called {now!r} now, and the old name will go.",
@@ -135,7 +135,7 @@ def make_members(
     made_for = signature(own, method, one)
 
     def rows() -> tuple[np.ndarray, np.ndarray]:
-        """Parameters and states, a column for each member."""
+        """Return parameters and states, a column for each member."""
         state = Packing(one).member_rows(states)
         params = Packing.rows(both) if shared else Packing((own, method)).member_rows(both)
         return params, state
@@ -224,13 +224,13 @@ def make_steps(
 
 
 def gpu_of(backend: str, devices: Devices | None) -> Any:
-    """The first GPU that an ensemble runs on, or `None` where it runs on something else."""
+    """Return the first GPU that an ensemble runs on, or `None` where it runs on something else."""
     chosen, given = _choice(require_backend(backend), devices)
     return given[0] if chosen == "gpu" else None
 
 
 def _of_one(x: Any) -> jax.ShapeDtypeStruct:
-    """What one member has of an array with a first axis of members."""
+    """Return the part of one member of an array with a first axis of members."""
     return jax.ShapeDtypeStruct(np.shape(x)[1:], x.dtype)
 
 
@@ -311,7 +311,7 @@ def _slowness(reason: Unscalarisable) -> str:
 
 @Reused
 def member_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> Kernel:
-    """The machine code for blocks of members."""
+    """Return the machine code for blocks of members."""
     from retrax.engine.llvm.machine_code import compiled
 
     program, layout = step_program(tree, avals, identity)
@@ -321,7 +321,7 @@ def member_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> Kerne
 
 @Reused
 def _gpu_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> "GPUKernel":
-    """The kernel with a thread for each member, or a warp where an axis is long."""
+    """Return the kernel with a thread for each member, or a warp where an axis is long."""
     from retrax.engine.backends.gpu_kernels import GPUKernel
 
     program, inputs = step_program(tree, avals, identity, unroll=True)

@@ -56,7 +56,7 @@ class _Group(NamedTuple):
 
 
 def program_step(program: Program, size: int) -> ArrayStep:
-    """The step that a scalar program describes, on arrays; `size` numbers are a state."""
+    """Return the step that a scalar program describes, on arrays; `size` numbers are a state."""
 
     def inputs(params: Params, numbers: Rows, time: Array, h: Array) -> list[Array]:
         given = zip(program.inputs, (*params, *numbers, time, h), strict=True)
@@ -76,7 +76,7 @@ def program_step(program: Program, size: int) -> ArrayStep:
 
 
 def vmapped_step(system: Any, integrator: AbstractIntegrator, state: Any) -> ArrayStep:
-    """The step as it is, for one that has no scalar program."""
+    """Return the step as it is, for systems without a scalar program."""
     own, whole = Packing((system, integrator)), Packing(state)
     carried_over, size = Packing(memory_of(system, integrator, state)), whole.size - 1
     identity = fingerprint(jax.tree.structure((system, integrator)))
@@ -108,7 +108,7 @@ def _numbers(tree: Any) -> Rows:
 
 
 def _converted(kind: Kind, x: Array, shape: tuple[int, ...]) -> Array:
-    """A row as the program wants it: rows are floats, and what all members share is one number."""
+    """Convert a row for the program: rows are floats, and what all members share is one number."""
     return jnp.broadcast_to(x.astype(DTYPE[kind]), shape)
 
 
@@ -139,7 +139,7 @@ def _attempt(step: ArrayStep, params: Params, h: Array, k: Array, at: _Group) ->
 
 
 def _record(step: ArrayStep, params: Params, h, first, every, at: _Group) -> _Group:
-    """`every` steps from step `first` on; the interval counts from here."""
+    """Take `every` steps from step `first` on; the interval counts from here."""
     quiet = tuple(jnp.zeros_like(at.t0) for _ in INTERVAL)
     return lax.fori_loop(
         first, first + every, partial(_attempt, step, params, h), at._replace(interval=quiet)
@@ -147,7 +147,7 @@ def _record(step: ArrayStep, params: Params, h, first, every, at: _Group) -> _Gr
 
 
 def _run(step, block, size, params, carried, failure, h, first, every, records: int):
-    """All members of one device through `records` records; rows in, rows out.
+    """Run all members of one device through `records` records; rows in, rows out.
 
     Of what they carry the first `size` numbers are saved, and the start is last.
     """

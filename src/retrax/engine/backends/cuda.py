@@ -81,7 +81,7 @@ class Card:
             self.call("cuCtxPopCurrent_v2", ctypes.byref(before))
 
     def assembled(self, ptx: str, registers: int | None = None) -> bytes:
-        """Machine code from PTX, with at most so many registers for a thread."""
+        """Assemble PTX to machine code, with at most `registers` registers for a thread."""
         log = ctypes.create_string_buffer(_LOG_BYTES)
         options = {_ERROR_LOG: ctypes.addressof(log), _ERROR_LOG_SIZE: _LOG_BYTES}
         if registers is not None:
@@ -169,5 +169,5 @@ def _unload(card: Card, module: ctypes.c_void_p) -> None:
 
 @cache
 def card(ordinal: int) -> Card:
-    """The GPU of this number."""
+    """Return the GPU of this number."""
     return Card(ordinal)

@@ -119,14 +119,14 @@ class _Share:
         self._card.wait()
 
     def begin(self, records: int) -> None:
-        """Have room for so many records."""
+        """Allocate memory for this number of records."""
         if self._records is None or self._records[1] < records:
             self._records = None
             width = self._layout.state + len(INTERVAL)
             self._records = self._room(width * records * self.members), records
 
     def _record_places(self, record: int) -> tuple[int, int]:
-        """Where the states of a record lie, and its statistics."""
+        """Return where the states of a record lie, and its statistics."""
         assert self._records is not None
         array, room = self._records
         first, n = address_of(array), self.members
@@ -175,7 +175,7 @@ class _Share:
         self._copy(self._places["state"], saved[None, :, self.first : self.last])
 
     def fetch_failure(self) -> np.ndarray:
-        """How members failed, [row, member]; all NaN where none has."""
+        """Fetch how members failed, [row, member]; all NaN where none has."""
         shape = (1, len(FAILURE), self.members)
         if not self._layout.pieces:
             steps = np.empty(self.members)
@@ -199,7 +199,7 @@ class _Share:
 
 
 def _host_room(shape: tuple[int, int, int], pieces: bool) -> np.ndarray:
-    """Memory for [record, row, member], where each member is in one piece, or each row is."""
+    """Allocate [record, row, member], where each member is in one piece, or each row is."""
     records, rows, members = shape
     if pieces:
         return np.empty((records, members, rows)).transpose(0, 2, 1)
@@ -280,7 +280,7 @@ class GPUMembers(Members):
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
     def room(self, records: int, rows: int) -> np.ndarray:
-        """Memory that is made ready while the cards work: it takes longer than to fill it."""
+        """Allocate memory while the cards work: that takes longer than to fill it."""
         room = _host_room((records, rows, self.columns), self._layout.pieces)
         self._readying += _made_ready(room)
         return room
@@ -322,7 +322,7 @@ class GPUMembers(Members):
             share.fetch(saved, interval)
 
     def _next_piece(self, records: int, every: int, begun: int) -> _Numbers:
-        """As many steps as take a moment: several records, or a part of one."""
+        """Return a number of steps that take a moment: several records, or a part of one."""
         steps = max(1, int(self._target / self._seconds))
         if begun or steps < every:
             return _Numbers(self._step, 1, min(steps, every - begun), bool(begun))

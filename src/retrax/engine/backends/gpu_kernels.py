@@ -74,7 +74,7 @@ class GPUKernel:
 def _loaded(
     gpu: Card, assembly: str, shared_bytes: int = 0, registers: int | None = None
 ) -> Function:
-    """A kernel on a card; its machine code from disk where it has been compiled before."""
+    """Load a kernel onto a card, its machine code from disk where it has been compiled before."""
     about = f"{compiler()} for {gpu.capability} with {registers} registers"
     key = hashlib.sha256(f"{about}\n{assembly}".encode()).hexdigest()
     code = stored_code(key)
@@ -97,7 +97,7 @@ class GPUFunction:
         self._rows, self._on = len(program.outputs), cache(_loaded)
 
     def __call__(self, arrays: Sequence[jax.Array]) -> np.ndarray:
-        """The outputs [row, member] at arrays that have a first axis of members."""
+        """Return the outputs [row, member] at arrays that have a first axis of members."""
         (device,), members = arrays[0].devices(), len(arrays[0])
         gpu = card(device.local_hardware_id)
         out = jnp.zeros(self._rows * members, device=device).block_until_ready()
@@ -113,7 +113,7 @@ class GPUFunction:
 
 
 def member_of(tree: Any, k: int) -> Any:
-    """Member k of arrays on a card that have a first axis of members."""
+    """Return member k of arrays on a card that have a first axis of members."""
 
     def fetched(array: jax.Array) -> np.ndarray:
         (device,) = array.devices()
@@ -126,5 +126,5 @@ def member_of(tree: Any, k: int) -> Any:
 
 
 def address_of(array: jax.Array) -> int:
-    """Where the numbers of an array lie on its card."""
+    """Return where the numbers of an array lie on its card."""
     return array.unsafe_buffer_pointer()

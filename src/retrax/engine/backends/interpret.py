@@ -49,7 +49,7 @@ _OPERATIONS: dict[str, Callable] = {
 def interpret(
     program: Program, inputs: Sequence[Array], active: Array, memory: Sequence[Array] = ()
 ) -> tuple[list[Array], list[Array]]:
-    """The outputs of the program for many bodies at once, and its memory for the next time.
+    """Return the outputs of the program for many bodies at once, and its memory for the next time.
 
     There is one array for each input, and for each number of the memory. No loop waits for a body
     that is not `active`.
@@ -63,7 +63,7 @@ def interpret(
 
 
 def interpret_opening(program: Program, inputs: Sequence[Array], active: Array) -> list[Array]:
-    """The memory of the program before it runs for the first time."""
+    """Return the memory of the program before it runs for the first time."""
     run = _Interpreter(active)
     run.known.update(zip(numbers(program.inputs), inputs, strict=True))
     run.block(program.memory.opening)
@@ -114,7 +114,7 @@ class _Interpreter:
         return tuple(self.read(x, v.kind) for x, v in pairs)
 
     def _while(self, loop: While) -> None:
-        """Rounds go on while some body needs them; the others stay as they are."""
+        """Repeat rounds while some body needs them; the others stay as they are."""
 
         def test(carried):
             self.known.update(zip(loop.carried, carried, strict=True))
@@ -162,12 +162,12 @@ class _Interpreter:
 
 
 def _any(truths: Array) -> Array:
-    """Whether one is true; as a maximum, which GPU kernels know."""
+    """Return whether one is true; as a maximum, which GPU kernels know."""
     return jnp.max(truths.astype(jnp.int32)) > 0
 
 
 def _entry(table: Sequence[Any], k: Array, dtype: Any) -> Array:
-    """`table[k]` by comparing: a kernel on a GPU cannot hold a table of constants."""
+    """Look up `table[k]` by comparing: a kernel on a GPU cannot hold a table of constants."""
     result = jnp.asarray(table[-1], dtype)
     for i, x in enumerate(table[:-1]):
         result = jnp.where(k == i, jnp.asarray(x, dtype), result)

@@ -51,12 +51,12 @@ class Members(ABC):
         """
 
     def room(self, records: int, rows: int) -> np.ndarray:
-        """Memory on the host for `rows` numbers of each member in each record."""
+        """Allocate `rows` numbers of each member in each record, on the host."""
         return np.empty((records, rows, self.columns))
 
 
 def padded(rows: np.ndarray, columns: int) -> np.ndarray:
-    """The rows with the last column repeated until there are `columns`."""
+    """Return the rows with the last column repeated until there are `columns`."""
     members = rows.shape[1]
     if members == columns:
         return np.ascontiguousarray(rows)
@@ -96,7 +96,7 @@ class NativeMembers(Members):
         saved[...] = self._state
 
     def compile(self, saved: np.ndarray, interval: np.ndarray) -> None:
-        """Nothing is left to compile."""
+        """Do nothing: nothing is left to compile."""
 
     def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> Iterator[int]:
         arrays = (self._params, self._state, self._memory, saved, interval, self._failure)
@@ -145,7 +145,7 @@ class LargeMembers(Members):
         saved[...] = self._state.T
 
     def compile(self, saved: np.ndarray, interval: np.ndarray) -> None:
-        """Nothing is left to compile."""
+        """Do nothing: nothing is left to compile."""
 
     def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> Iterator[int]:
         def work(member: int, stop: Flag) -> None:

@@ -43,12 +43,12 @@ class NativeLoop:
         self._h, self._t0 = h, float(state.t)
 
     def compile(self, at: Progress, capacity: int) -> None:
-        """Nothing is left to compile."""
+        """Do nothing: nothing is left to compile."""
 
     def run(
         self, at: Progress, records: int, every: int, capacity: int, whole: bool = True
     ) -> tuple:
-        """The progress after `records` times `every` steps, the states and intervals saved.
+        """Return the progress after `records` times `every` steps, the states and intervals saved.
 
         Python's handlers of Ctrl-C and the like run within a step's time and may raise. Where they
         do not, the rest is run, or, unless it must be `whole`, what there is comes back.
@@ -110,7 +110,7 @@ class NativeLoop:
         rest: int,
         changed: Sequence[np.ndarray] = (),
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Rows of a run from its start: `records` times `every` steps and, unless 0, `rest` more.
+        """Take `records` times `every` steps from the start and, unless 0, `rest` more, as rows.
 
         These are the numbers of each saved state, the start first, and what happened since the row
         before. `None` where a step failed or a signal was heard: then `run` tells more.
@@ -159,7 +159,7 @@ class NativeLoop:
     def _call(
         self, at: Progress, records: int, every: int, deaf: bool = False
     ) -> tuple[int, int, list[np.ndarray]]:
-        """Records filled, the signal that ended it or 0, and what the kernel left behind.
+        """Return records filled, the signal that ended it or 0, and what the kernel left behind.
 
         These are state, memory, records, intervals and failure.
         """
@@ -184,7 +184,7 @@ class NativeLoop:
 
 
 def step_info_of(failure: np.ndarray) -> StepInfo:
-    """How a step failed, from the numbers that a kernel leaves."""
+    """Return how a step failed, from the numbers that a kernel leaves."""
     types = (np.bool_, np.float64, np.int64, np.float64, np.bool_)
     numbers: list[Any] = [kind(x) for kind, x in zip(types, failure[1:], strict=True)]
     return StepInfo(*numbers)
@@ -200,7 +200,7 @@ class Kernel(NamedTuple):
 
 @Reused
 def single_kernel(*made_for: Any) -> Kernel:
-    """The machine code for one body."""
+    """Return the machine code for one body."""
     from retrax.engine.llvm.machine_code import compiled
 
     program, layout = step_program(*made_for)
@@ -210,7 +210,7 @@ def single_kernel(*made_for: Any) -> Kernel:
 
 @Reused
 def loop_kernel(tree: Any, avals: tuple, identity: Any, cores: int) -> Kernel:
-    """The machine code for one body that may use so many cores."""
+    """Return the machine code for one body that may use several cores."""
     from retrax.engine.llvm.machine_code import compiled
 
     program, layout = step_program(tree, avals, identity)

@@ -287,7 +287,7 @@ class Rows:
         self._passed_at, self._passed_sizes = passed.ctypes.data, passed.strides[0]
 
     def next(self) -> tuple[int, int]:
-        """The addresses of the next row: its numbers, and what happened since the last one."""
+        """Return the addresses of the next row: numbers, and what happened since the last one."""
         if self._used == self._length:
             if self._keep:
                 self._full.append(self._blocks)
@@ -313,7 +313,7 @@ class Rows:
             block[self._used][:, columns] = np.nan
 
     def all(self) -> tuple[np.ndarray, np.ndarray]:
-        """All rows that are kept, and what happened between them: copies."""
+        """Return all rows that are kept, and what happened between them: copies."""
         parts = [*self._full, [block[: self._used] for block in self._blocks]]
         numbers, passed = zip(*parts, strict=True)
         return np.concatenate(numbers), np.concatenate(passed)
@@ -321,7 +321,7 @@ class Rows:
 
 @cache
 def _call() -> tuple[Callable[[ctypes.c_void_p], int], Any]:
-    """The function that calls a kernel with the arguments of a table, and what holds it."""
+    """Return the function that calls a kernel with the arguments of a table, and what holds it."""
     from retrax.engine.llvm.machine_code import Compiled
 
     kinds = ["ptr"] * 6 + ["double"] + ["i64"] * 7 + ["ptr"]

@@ -41,7 +41,7 @@ class Sweep:
         self._codes: dict[int, Any] = {}
 
     def compile(self, lanes: int) -> None:
-        """Make the machine code for blocks of so many members."""
+        """Make the machine code for blocks of this number of members."""
         from retrax.engine.llvm.machine_code import compiled
 
         if lanes not in self._codes:

@@ -88,12 +88,12 @@ class Team:
 
 
 def _aligned(array: np.ndarray) -> int:
-    """The first address of an array that begins a cache line."""
+    """Return the first address of an array that begins a cache line."""
     return -(-array.ctypes.data // (8 * LINE)) * 8 * LINE
 
 
 def _together(work: Callable[[int, int], int], threads: int) -> int:
-    """Run `work(me, size)` in so many threads, this one the first; return what it returned.
+    """Run `work(me, size)` in `threads` threads, this one the first; return what it returned.
 
     Where no more threads can be had, there are fewer.
     """

@@ -19,7 +19,7 @@ from retrax.numerics.reuse import Jitted
 
 
 def _attempt(system, integrator, t0, h, at: Progress) -> Progress:
-    """One step. A step that fails changes nothing but the record of the failure."""
+    """Attempt one step. A step that fails changes nothing but the record of the failure."""
     # Times are t0 + k h, never accumulated.
     now = eqx.tree_at(lambda s: s.t, at.state, t0 + at.step.astype(h.dtype) * h)
     new, info, finite, memory = guarded_step(system, integrator, now, h, at.memory)
@@ -75,7 +75,7 @@ class XLALoop:
     def run(
         self, at: Progress, records: int, every: int, capacity: int, whole: bool = True
     ) -> tuple:
-        """The progress after `records` times `every` steps, the states and intervals saved.
+        """Return the progress after `records` times `every` steps, the states and intervals saved.
 
         A JAX program hears no signals: what comes back is always `whole`.
         """
@@ -146,7 +146,7 @@ def run_differentiable(
     records: int,
     save_every: int,
 ) -> tuple[Progress, Any, Interval, Bool[Array, " records"]]:
-    """The same loop with counts fixed at trace time, for values that JAX is transforming.
+    """Run the same loop with counts fixed at trace time, for values that JAX is transforming.
 
     A derivative in reverse needs the run backwards. Kept are the saved states and, between two of
     them, about the square root of their number of steps; everything else is computed again.

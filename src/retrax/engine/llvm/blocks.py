@@ -125,7 +125,7 @@ class BlockPrinter:
 
     @contextmanager
     def _going(self, buffers: Collection[Buffer], test: str) -> Iterator[None]:
-        """Where bodies are done and others go on, what a loop carries in memory stays too.
+        """Keep what a loop carries in memory where bodies are done and others go on.
 
         These are the `buffers` it writes that have been written before. So it is with the block of
         a choice, where some bodies have chosen another.
@@ -145,7 +145,7 @@ class BlockPrinter:
     def _counted(
         self, loop: Repeat | Each, names: tuple[str, str], count: int | str
     ) -> Iterator[str]:
-        """A loop of `count` rounds around what is printed inside; yields the counter."""
+        """Print a loop of `count` rounds around what is printed inside; yield the counter."""
         out = self.out
         head, body, done = out.fresh(names[0]), out.fresh("body"), out.fresh("done")
         latch, before = out.fresh("latch"), out.label
@@ -186,7 +186,7 @@ class BlockPrinter:
         out.line(f"{out.name(column)} = select {out.type('bool')} {true}, {t} {wide}, {t} {wide}")
 
     def _choose(self, choice: Choose) -> None:
-        """Blocks that write nothing others see all run if they are cheap.
+        """Print a choice: blocks that write nothing others see all run if they are cheap.
 
         Costly ones and those that write run where a lane needs them.
         """
@@ -212,7 +212,7 @@ class BlockPrinter:
     def _chosen(
         self, choice: Choose, block: CodeBlock, test: str, row: Sequence[Operand]
     ) -> list[str]:
-        """The results of a block, which do not matter in lanes where the test is false."""
+        """Print a block of a choice; its results do not matter in lanes where the test is false."""
         out = self.out
         results: list[tuple[Kind, Operand]] = [
             (value.kind, x) for value, x in zip(choice.outs, row, strict=True)
@@ -247,7 +247,7 @@ class BlockPrinter:
         ]
 
     def _each(self, loop: Each) -> None:
-        """Independent rounds run several at a time, the last ones again where they do not fill."""
+        """Print independent rounds, several at a time, the last ones again if they do not fill."""
         out = self.out
         side_by_side = not loop.in_order and out.lanes == 1
         if side_by_side and loop.length <= self.short:
@@ -270,11 +270,11 @@ class BlockPrinter:
             self._round(loop, k)
 
     def _share(self, rounds: int) -> tuple[str | None, int | str]:
-        """Which of so many rounds are run here: the first, if not all are, and how many."""
+        """Return which of the rounds are run here: the first, if not all are, and how many."""
         return None, rounds
 
     def _each_of_some(self, loop: Each) -> None:
-        """Where all bodies go on, as they do in most rounds, nothing need be kept as it was."""
+        """Print a loop that keeps nothing as it was while all bodies go on, as they mostly do."""
         out, going = self.out, self.buffers.going
         masks = {going[view.buffer] for view, _ in loop.writes if view.buffer in going}
         if not masks:
@@ -298,7 +298,7 @@ class BlockPrinter:
         out.begin(done)
 
     def _round(self, loop: Each, k: str) -> None:
-        """One round along a kept axis: entries from k on, as many as there are lanes."""
+        """Print one round along a kept axis: entries from k on, as many as there are lanes."""
         for value, view in loop.reads:
             self.buffers.read(value, view, k)
         self.block(loop.body)
@@ -309,7 +309,7 @@ class BlockPrinter:
             self.buffers.write(view, operand, k)
 
     def _each_at_once(self, loop: Each) -> None:
-        """A short axis without a loop: whole vectors, then halves, down to one thing.
+        """Print a short axis without a loop: whole vectors, then halves, down to one entry.
 
         No entry is written twice, so that what is written can be read again without waiting.
         """
@@ -337,6 +337,6 @@ class BlockPrinter:
 
 
 def _made(loop: Each) -> list[Value]:
-    """The values that a round makes."""
+    """Return the values that a round makes."""
     inside = (value for instruction in walk(loop.body) for value in made_by(instruction))
     return [*(value for value, _ in loop.reads), *inside]

@@ -101,7 +101,7 @@ class BodyMemory:
         self._numbering = count(-1, -1)
 
     def find(self) -> None:
-        """Buffers of the caller are where the caller has them, all others in scratch memory."""
+        """Find buffers of the caller where the caller has them, all others in scratch memory."""
         out = self.out
         if self.planned.used:
             self._find_scratch()
@@ -117,7 +117,7 @@ class BodyMemory:
             self.access.addresses[buffer] = self.access.scratch(buffer, "row")
 
     def arrays(self) -> tuple[tuple[str, Sequence[Value | Buffer]], ...]:
-        """Arrays of the caller's whose buffers stay where they are, and what is in them."""
+        """Return arrays of the caller's whose buffers stay where they are, and what is in them."""
         return ("params", self.step.params), ("state", self.step.state)
 
     def _find_scratch(self) -> None:
@@ -183,12 +183,12 @@ class BodyMemory:
             self.access.copy(self.access.addresses[buffer], self.access.address(new), whole)
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Where the buffers of the first step begin, and those that it makes, if they swap."""
+        """Return where the first step's buffers, and the ones it makes, begin, if they swap."""
         places = self.access.addresses
         return [(places[a], self.access.address(b)) for a, b in self.step.renewed if self.swaps]
 
     def stand(self, old: str, new: str) -> None:
-        """The buffers of a step begin where these registers say, and those that it makes."""
+        """Let the buffers of a step, and those that it makes, begin where these registers say."""
         if self.swaps:
             for k, (buffer, made) in enumerate(self.step.renewed):
                 self.access.addresses[buffer] = f"%{old}.{k}"
@@ -207,7 +207,7 @@ class BodyMemory:
         self._return(result)
 
     def _elsewhere(self, buffer: Buffer, address: str) -> Buffer:
-        """A buffer of the same length in the order of the caller, at an address."""
+        """Return a buffer of the same length in the order of the caller, at an address."""
         other = Buffer(next(self._numbering), buffer.length, buffer.kind)
         self.access.addresses[other] = address
         if self.access.bodies > 1:

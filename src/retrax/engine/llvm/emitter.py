@@ -64,7 +64,7 @@ class Emitter:
         return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
 
     def name(self, operand: Operand, kind: Kind | None = None) -> str:
-        """The register or literal that stands for an operand, as a value of the given kind."""
+        """Return the register or literal of an operand, as a value of the given kind."""
         if isinstance(operand, Value):
             return self.renamed.get(operand, f"%v{operand.number}")
         kind = kind or kind_of(operand)
@@ -74,13 +74,13 @@ class Emitter:
         return "<" + ", ".join([f"{SCALAR[kind]} {one}"] * self.lanes) + ">"
 
     def let(self, text: str, stem: str = "x") -> str:
-        """A new register that holds the value of an instruction."""
+        """Emit an instruction, and return a new register that holds its value."""
         register = f"%{self.fresh(stem)}"
         self.line(f"{register} = {text}")
         return register
 
     def splat(self, register: str, kind: Kind) -> str:
-        """A scalar register in every lane."""
+        """Put a scalar register in every lane."""
         if self.lanes == 1:
             return register
         wide, scalar = self.type(kind), SCALAR[kind]
@@ -89,12 +89,12 @@ class Emitter:
         return self.let(f"shufflevector {wide} {one}, {wide} poison, {mask}")
 
     def copy(self, register: str, kind: Kind) -> str:
-        """The value of a register, to be given another name; LLVM removes it."""
+        """Copy the value of a register, to give it another name; LLVM removes the copy."""
         t, b = self.type(kind), self.type("bool")
         return f"select {b} {self.name(True)}, {t} {register}, {t} {register}"
 
     def any(self, register: str) -> str:
-        """Whether a truth holds in some lane, as a scalar."""
+        """Return whether a truth holds in some lane, as a scalar."""
         if self.lanes == 1:
             return register
         function = f"llvm.vector.reduce.or.v{self.lanes}i1"
@@ -102,7 +102,7 @@ class Emitter:
         return self.let(f"call i1 @{function}({self.type('bool')} {register})")
 
     def operation(self, name: str, operands: Sequence[Operand]) -> str:
-        """The right-hand side of an operation; what it needs first is emitted before it."""
+        """Return the right-hand side of an operation; what it needs first is emitted before it."""
         kind = kind_of(operands[1] if name == "select" else operands[0])
         t, x = self.type(kind), [self.name(o) for o in operands]
         if kind == "float" and name in _ARITHMETIC:
@@ -123,7 +123,7 @@ class Emitter:
         return getattr(self, f"_{name}")(kind, t, x)
 
     def converted(self, register: str, kind: Kind, new: Kind) -> str:
-        """A number of one kind as one of another."""
+        """Convert a number of one kind to another."""
         t, target = self.type(kind), self.type(new)
         if new == "bool":
             zero = self.name(0.0 if kind == "float" else 0, kind)
@@ -145,7 +145,7 @@ class Emitter:
         return f"{'sext' if signed else 'zext'} {t} {register} to {target}"
 
     def suffix(self, kind: Kind) -> str:
-        """What the name of an intrinsic calls a type."""
+        """Return what intrinsics call a type in their names."""
         scalar = "f64" if kind == "float" else SCALAR[kind]
         return scalar if self.lanes == 1 else f"v{self.lanes}{scalar}"
 
@@ -156,7 +156,7 @@ class Emitter:
         return f"call {t} @{full}({', '.join(f'{t} {r}' for r in x)})"
 
     def library(self, function: str, x: Sequence[str]) -> str:
-        """A call of the C library, lane by lane."""
+        """Call the C library, lane by lane."""
         self.declarations.add(f"declare double @{function}({', '.join(['double'] * len(x))})")
         if self.lanes == 1:
             return f"call double @{function}({', '.join(f'double {r}' for r in x)})"
@@ -222,7 +222,7 @@ class Emitter:
         return f"bitcast {t} {x[0]} to {self.type('u64')}"
 
     def _stored(self, kind: Kind, t: str, x: Sequence[str]) -> str:
-        """A number as memory would give it back: nothing is contracted or shared across it."""
+        """Return a number as memory would give it back: nothing is contracted or shared past it."""
         return self.intrinsic("arithmetic.fence", x)
 
     def _select(self, kind: Kind, t: str, x: Sequence[str]) -> str:
@@ -231,7 +231,7 @@ class Emitter:
     def _divided(
         self, kind: Kind, t: str, x: Sequence[str], instruction: str, by_zero: str, overflow: str
     ) -> str:
-        """A quotient or remainder of whole numbers, with XLA's answers where LLVM has none."""
+        """Divide whole numbers, or take a remainder, with XLA's answers where LLVM has none."""
         b = self.type("bool")
         zero = self.let(f"icmp eq {t} {x[1]}, {self.name(0, kind)}")
         least, minus = self.name(bounds(kind)[0], kind), self.name(-1, kind)
@@ -255,7 +255,7 @@ class Emitter:
         return self._divided(kind, t, x, "rem", x[0], self.name(0, kind))
 
     def _shifted(self, kind: Kind, t: str, x: Sequence[str], instruction: str, beyond: str) -> str:
-        """Further than there are bits, taken without sign, nothing is left but `beyond`."""
+        """Shift bits: further than there are, taken without sign, nothing is left but `beyond`."""
         b, most = self.type("bool"), self.name(bits(kind), kind)
         within = self.let(f"icmp ult {t} {x[1]}, {most}")
         places = self.let(f"select {b} {within}, {t} {x[1]}, {t} {self.name(0, kind)}")
@@ -286,7 +286,7 @@ class Emitter:
 
 
 def literal(number: Constant, kind: Kind) -> str:
-    """A constant in LLVM's notation; floats bit by bit, so that no digit is lost."""
+    """Return a constant in LLVM's notation; floats bit by bit, so that no digit is lost."""
     if kind == "float":
         return f"0x{struct.pack('>d', float(number)).hex().upper()}"
     if not is_whole(kind):

@@ -40,7 +40,7 @@ ATTRIBUTES = (
 
 
 def assemble(program: Program, inputs: StepInputs, lanes: int, shared: bool) -> str:
-    """The LLVM module with the function `run` for blocks of `lanes` bodies.
+    """Return the LLVM module with the function `run` for blocks of `lanes` bodies.
 
     `shared` says whether all bodies have the same parameters.
     """
@@ -59,13 +59,13 @@ class TimeLoop:
         self.vector = self.out.type("float")
 
     def _printers(self) -> tuple[BlockPrinter, BodyMemory]:
-        """What prints the blocks of the program, and the memory of a body."""
+        """Return the printer of the blocks of the program, and the memory of a body."""
         access = BufferAccess(self.out, self.planned.plan)
         printer = BlockPrinter(self.out, access, self._goes_on)
         return printer, BodyMemory(printer, self.step, self.planned)
 
     def module(self) -> str:
-        """All of it, as LLVM reads it."""
+        """Return the text of the whole module."""
         out = self.out
         self._entry()
         self._records()
@@ -119,7 +119,7 @@ class TimeLoop:
         self.memory.take_up()
 
     def _records(self) -> None:
-        """The loop over records: take `every` steps, then save.
+        """Print the loop over records: take `every` steps, then save.
 
         The registers of the state are `at` here, the step's own inputs inside the loop over steps.
         """
@@ -163,7 +163,7 @@ class TimeLoop:
         self.memory.leave("%record")
 
     def _steps(self) -> None:
-        """The loop over the steps of a record, with the program of a step inside."""
+        """Print the loop over the steps of a record, with the program of a step inside."""
         out = self.out
         out.begin("steps.head")
         head, latch = "records.head", "step.next"
@@ -188,7 +188,7 @@ class TimeLoop:
         self._judge()
 
     def _judge(self) -> None:
-        """A good step moves the body; a bad one is written down and the body stays where it is.
+        """Move the body by a good step; write a bad one down and leave the body where it is.
 
         Where all bodies of the block took a good step, as they nearly always do, nothing is
         selected and the next step need not wait for the verdict.
@@ -252,15 +252,15 @@ class TimeLoop:
         self.out.line(line)
 
     def _first_row(self, width: int) -> str:
-        """Where the rows of a record begin that has `width` of them."""
+        """Return where the rows of a record with `width` rows begin."""
         return self.out.let(f"mul i64 %record, {width}")
 
     def _since(self, name: str) -> str:
-        """What has happened since the last record when the steps to the next one begin."""
+        """Return what has happened since the last record when the steps to the next one begin."""
         return self.out.name(0.0)
 
     def _goes_on(self, test: str) -> str:
-        """Inside a step a loop that is told to stop ends, and the step with it."""
+        """End a loop inside a step that is told to stop, and the step with it."""
         out = self.out
         return out.let(f"and i1 {test}, {out.let(f'xor i1 {self._told_to_stop()}, true')}")
 
@@ -270,7 +270,7 @@ class TimeLoop:
         return out.let(f"icmp ne i32 {told}, 0")
 
     def _blocks(self) -> str:
-        """The function that is called from outside: all blocks from `first` up to `last`."""
+        """Print the function that is called from outside: all blocks from `first` up to `last`."""
         arrays = ("params", "state", "memory", "out", "interval", "failure")
         moved = "\n".join(
             f"  %{a}.here = getelementptr double, ptr %{a}, i64 "
@@ -306,7 +306,7 @@ exit:
         out.line(f"%{name} = phi {out.type(kind)} {incoming}")
 
     def _time(self, k: str) -> str:
-        """t0 + k h in every lane."""
+        """Return t0 + k h in every lane."""
         out = self.out
         elapsed = out.let(f"fmul double {out.let(f'sitofp i64 {k} to double')}, %h")
         return out.let(f"fadd {self.vector} %t0, {out.splat(elapsed, 'float')}")
@@ -331,7 +331,7 @@ exit:
         return register
 
     def _parameter(self, row: int, value: Value) -> None:
-        """Parameters are stored as floats; whole numbers and truths are turned back."""
+        """Load a parameter, stored as a float; convert whole numbers and truths back."""
         out = self.out
         if self.shared:
             place = out.let(f"getelementptr double, ptr %params, i64 {row}")

@@ -55,19 +55,19 @@ class Compiled:
         return _RUN(self.address("run"))
 
     def address(self, name: str) -> int:
-        """Where a function of the module lies."""
+        """Return the address of a function of the module."""
         return self._engine.get_function_address(name)
 
 
 def _name(assembly: str, plainly: bool = False) -> str:
-    """What a kernel is kept under: it depends on the program, the compiler and the processor."""
+    """Return the cache name of a kernel: it depends on program, compiler and processor."""
     host = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
     text = "\n".join([llvmlite.__version__, host, *(["plainly"] if plainly else []), assembly])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _object(assembly: str, plainly: bool) -> bytes:
-    """Machine code for this processor, from disk where it has been compiled before."""
+    """Return machine code for this processor, from disk where it has been compiled before."""
     name = _name(assembly, plainly)
     code = stored_code(name)
     if code is None:
@@ -108,7 +108,7 @@ _said: set[str] = set()
 
 
 def cache_folder() -> Path | None:
-    """`RETRAX_CACHE`, or `retrax` in the user's cache folder; `None` for users without a home."""
+    """Return `RETRAX_CACHE`, or `retrax` in the user's cache folder; `None` without a home."""
     chosen = os.environ.get("RETRAX_CACHE")
     if chosen:
         return Path(chosen)

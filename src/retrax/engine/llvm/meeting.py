@@ -27,7 +27,7 @@ _WINDOW = 20_000_000
 
 
 def meeting() -> str:
-    """The functions `meet`, which returns what is told, and `review`, at the end of a step."""
+    """Return the functions `meet`, which returns messages, and `review`, at the end of a step."""
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     return f"""
 declare i32 @sched_yield()

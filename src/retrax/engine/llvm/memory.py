@@ -25,7 +25,7 @@ class BufferAccess:
         self.going: dict[Buffer, str] = {}
 
     def address(self, buffer: Buffer) -> str:
-        """Where a buffer begins."""
+        """Return where a buffer begins."""
         if buffer in self.addresses:
             return self.addresses[buffer]
         if buffer.table is None:
@@ -39,12 +39,12 @@ class BufferAccess:
         return name
 
     def scratch(self, buffer: Buffer, stem: str = "x") -> str:
-        """Where the plan has put a buffer in scratch memory."""
+        """Return where the plan has put a buffer in scratch memory."""
         where, before = self._base(buffer)
         return self.out.let(f"getelementptr double, ptr {where}, i64 {before * self.bodies}", stem)
 
     def entry(self, buffer: Buffer, first: int, further: str | None = None) -> str:
-        """The address of an entry, by its place in memory: the `first`, or so many `further`."""
+        """Return the address of an entry by its place in memory: the `first`, or `further` on."""
         out = self.out
         if buffer in self.rows:
             index = str(first) if further is None else out.let(f"add i64 {further}, {first}")
@@ -59,7 +59,7 @@ class BufferAccess:
         return out.let(f"getelementptr {number}, ptr {place}, i64 {further}")
 
     def _base(self, buffer: Buffer) -> tuple[str, int]:
-        """An address, and how many entries behind it a buffer begins."""
+        """Return an address, and how many entries behind it a buffer begins."""
         if buffer in self.addresses or buffer.table is not None:
             return self.address(buffer), 0
         if buffer in self.plan.within:
@@ -69,7 +69,7 @@ class BufferAccess:
         return "%scratch", self.plan.offsets[buffer]
 
     def single(self, buffer: Buffer, index: int) -> str:
-        """The address of an entry that is known here."""
+        """Return the address of an entry that is known here."""
         return self.entry(buffer, self.plan.place_of(buffer, index))
 
     def load(self, value: Value, buffer: Buffer, index: int) -> None:
@@ -95,7 +95,7 @@ class BufferAccess:
         out.line(f"store {vector} {number}, ptr {place}, align 8")
 
     def _places(self, view: View, k: str) -> list[str]:
-        """The addresses of the entries k, k + 1, ... of a view in memory, as many as are at work.
+        """Return the addresses of the entries k, k + 1, ... of a view in memory, one a lane.
 
         These are the lanes, unless bodies are in them.
         """
@@ -157,7 +157,7 @@ class BufferAccess:
             out.line(f"store double {one}, ptr {where}")
 
     def _places_at(self, view: View, index: Operand) -> Iterator[str]:
-        """The addresses of the entries of a view at an index, which each lane has of its own."""
+        """Return the addresses of the entries of a view at an index that each lane has itself."""
         out = self.out
         view, places = self.plan.stored(view), out.name(index, "int")
         for lane in range(out.lanes):

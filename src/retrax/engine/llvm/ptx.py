@@ -31,7 +31,7 @@ _FILE = "libdevice.10.bc"
 
 
 def architecture(capability: int) -> str:
-    """The architecture to compile for, of a card of this compute capability, ten times."""
+    """Return the architecture to compile for, of a card of this compute capability, ten times."""
     older = [known for known in _KNOWN if known <= capability]
     if not older:
         raise BadInput(
@@ -42,7 +42,7 @@ def architecture(capability: int) -> str:
 
 
 def compiled_ptx(assembly: str, processor: str) -> str:
-    """The PTX of a module with a kernel, for an architecture as `architecture` names it."""
+    """Return the PTX of a module with a kernel, for an architecture as `architecture` names it."""
     text = _CALLED.sub(lambda found: f"@__nv_{found[1] or found[2]}", assembly)
     module = _parsed(text)
     if "@__nv_" in text:
@@ -54,7 +54,7 @@ def compiled_ptx(assembly: str, processor: str) -> str:
 
 
 def compiler() -> str:
-    """What the PTX of a module depends on besides the module."""
+    """Return what the PTX of a module depends on besides the module."""
     return f"llvmlite {llvmlite.__version__} {_VERSION}"
 
 
@@ -83,7 +83,7 @@ def _link_functions(module: llvm.ModuleRef) -> None:
 
 
 def libdevice() -> Path:
-    """Where libdevice lies: the file that `RETRAX_LIBDEVICE` names, or that of a CUDA nearby."""
+    """Find libdevice: the file that `RETRAX_LIBDEVICE` names, or that of a CUDA nearby."""
     chosen = os.environ.get("RETRAX_LIBDEVICE")
     candidates = iter([Path(chosen)]) if chosen else _candidates()
     for candidate in candidates:

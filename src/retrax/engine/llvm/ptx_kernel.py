@@ -81,7 +81,7 @@ class KernelLayout:
 
 
 def assemble_kernel(program: Program, inputs: StepInputs, shared: bool) -> tuple[str, KernelLayout]:
-    """The LLVM module with the kernel `run`, and how it is launched.
+    """Return the LLVM module with the kernel `run`, and how it is launched.
 
     `shared` says whether all members have the same parameters.
     """
@@ -108,7 +108,7 @@ class GPUTimeLoop(TimeLoop):
         return printer, WarpMemory(printer, self.step, self.planned)
 
     def kernel(self, layout: KernelLayout) -> str:
-        """All of it, as LLVM reads it."""
+        """Return the text of the whole module."""
         out, step = self.out, self.step
         self._entry()
         self._records()
@@ -168,12 +168,12 @@ class GPUTimeLoop(TimeLoop):
         return f"%{name}.since"
 
     def _told_to_stop(self) -> str:
-        """A launch is short, and heard after."""
+        """Return false: a launch is short, and signals are heard after it."""
         return "false"
 
 
 def _module(out: Emitter, arguments: Sequence[str], first: Sequence[str], each: int = 0) -> str:
-    """A module with the kernel `run` of `out.lines`; 2 to the `each` threads are a member."""
+    """Make a module with the kernel `run` of `out.lines`; 2 to the `each` threads are a member."""
     read = "@llvm.nvvm.read.ptx.sreg"
     parts = [
         'target triple = "nvptx64-nvidia-cuda"',
@@ -201,7 +201,7 @@ def _module(out: Emitter, arguments: Sequence[str], first: Sequence[str], each: 
 
 
 def lanes_for(planned: PlannedStep) -> int:
-    """How many lanes a member has: several where it has buffers.
+    """Return the number of lanes of a member: several where it has buffers.
 
     With few lanes less of what all of them do is done again, with many fewer members must fit into
     shared memory at the same time. The numbers agree with what was measured on rods and strings.
@@ -220,7 +220,7 @@ def lanes_for(planned: PlannedStep) -> int:
 
 
 def assemble_function(program: Program, widths: Sequence[int]) -> str:
-    """The LLVM module with the kernel `run`: a function of the numbers of each member.
+    """Return the LLVM module with the kernel `run`: a function of the numbers of each member.
 
     Its inputs come from arrays of `widths` numbers a member, its outputs are rows of floats.
     """
@@ -261,7 +261,7 @@ class WarpAccess(BufferAccess):
         self.out.line("call void @llvm.nvvm.bar.warp.sync(i32 %mates)")
 
     def own(self, length: int, first: str) -> str:
-        """The place of this lane, counted from `first` on; those beyond the end take the last."""
+        """Return the place of this lane, from `first` on; those beyond the end take the last."""
         out = self.out
         k = out.let(f"add i64 %lane, {first}")
         beyond = out.let(f"icmp ugt i64 {k}, {length - 1}")
@@ -339,7 +339,7 @@ class WarpMemory(BodyMemory):
         out.line(f"%scratch = getelementptr double, ptr %rows, i64 {first}")
 
     def _leave_scratch(self) -> None:
-        """Shared memory ends with the launch."""
+        """Do nothing: shared memory ends with the launch."""
 
     def _return(self, result: str) -> None:
         self.out.line("ret void")

@@ -26,7 +26,7 @@ from retrax.engine.progress import Packing, StepInputs, length, places
 
 
 def assemble_pull(program: Program, inputs: PullInputs, lanes: int, shared: bool) -> str:
-    """The LLVM module with the function `run` of a pullback, for blocks of `lanes` bodies."""
+    """Make the LLVM module with the function `run` of a pullback, for blocks of `lanes` bodies."""
     return PullLoop(program, inputs, lanes, shared).module()
 
 
@@ -54,7 +54,7 @@ class PullLoop(TimeLoop):
         self.vector = self.out.type("float")
 
     def _sum(self, buffer: Buffer) -> Buffer:
-        """A place for the sum of a carried buffer and what is added to it."""
+        """Return a place for the sum of a carried buffer and what is added to it."""
         plan = self.planned.plan
         other = Buffer(-1_000_000 - buffer.number, buffer.length)
         if buffer in plan.widths:
@@ -80,7 +80,7 @@ class PullLoop(TimeLoop):
         out.line("br label %records.head")
 
     def _records(self) -> None:
-        """The loop over records, the last one first: add what belongs to its end, go back."""
+        """Print the loop over records, the last one first: add what belongs to its end, go back."""
         out = self.out
         out.begin("records.head")
         out.line("%left = phi i64 [ %records, %ready ], [ %record, %gone ]")
@@ -107,7 +107,7 @@ class PullLoop(TimeLoop):
         self.memory.leave("1")
 
     def _added(self) -> dict[Value, str]:
-        """Cotangents with what is added to them at the end of a record."""
+        """Return cotangents with what is added to them at the end of a record."""
         out, registers = self.out, {}
         first = out.let(f"mul i64 %record, {self.width}")
         for place, item in self.sources.items():
@@ -121,7 +121,7 @@ class PullLoop(TimeLoop):
         return registers
 
     def _back(self, added: dict[Value, str]) -> None:
-        """The loop over the steps of a record, the last one first."""
+        """Print the loop over the steps of a record, the last one first."""
         out, head, latch = self.out, "added", "step.next"
         out.begin("steps.head")
         out.line(f"%j = phi i64 [ %every, %{head} ], [ %j.next, %{latch} ]")

@@ -35,7 +35,7 @@ class Ports(NamedTuple):
 
 
 def assemble_sweep(program: Program, ports: Ports, lanes: int) -> str:
-    """The LLVM module with the function `run` for blocks of `lanes` members."""
+    """Return the LLVM module with the function `run` for blocks of `lanes` members."""
     return _Sweep(program, ports, lanes).module()
 
 
@@ -147,7 +147,7 @@ class _Sweep:
         out.line("br label %blocks")
 
     def _at(self, array: int) -> str:
-        """Where the columns of this round begin."""
+        """Return where the columns of this round begin."""
         moved = self.out.let(f"mul i64 %k, %round.{array}")
         return self.out.let(f"add i64 %column, {moved}")
 

@@ -40,7 +40,7 @@ _HEADER = (
 
 
 def assemble_team(program: Program, inputs: StepInputs) -> tuple[str, int]:
-    """The LLVM module with the function `work`, which every thread of a team calls.
+    """Return the LLVM module with the function `work`, which every thread of a team calls.
 
     And how many numbers the scratch memory has that the caller puts at the meeting place.
     """
@@ -85,7 +85,7 @@ class TeamLoop(TimeLoop):
         super()._judge()
 
     def _next_step(self) -> None:
-        """Where the team is to part, the first thread goes on alone."""
+        """Let the first thread go on alone where the team is to part."""
         out = self.out
         self.printer.settle()
         size = out.let("load i64, ptr %size, align 8")
@@ -100,7 +100,7 @@ class TeamLoop(TimeLoop):
         out.line("ret i64 0")
 
     def _told_to_stop(self) -> str:
-        """What the threads were told where they last met, so that all do the same."""
+        """Return the message that the threads got where they last met, so that all do the same."""
         out = self.out
         return out.let(f"icmp eq i64 {out.let('load i64, ptr %told.at, align 8')}, 1")
 
@@ -116,7 +116,7 @@ class TeamAccess(BufferAccess):
         out.line(f"store i64 {told}, ptr %told.at, align 8")
 
     def share(self, count: int) -> tuple[str, str]:
-        """Of so many things, the first that is this thread's, and how many are."""
+        """Return the first of `count` things that is this thread's, and how many are."""
         out = self.out
         size = out.let("load i64, ptr %size, align 8")
         first, after = (
@@ -180,7 +180,7 @@ class TeamPrinter(BlockPrinter):
                 self._in_order(instruction)
 
     def _apart(self, instruction: Instruction, *blocks: CodeBlock) -> None:
-        """Blocks that run many times or not at all begin and end where the threads have met."""
+        """Print a block that runs many times or not at all, between two meetings of the threads."""
         self.settle()
         self._parts |= {id(block) for block in blocks}
         super().instruction(instruction)
@@ -214,7 +214,7 @@ class TeamPrinter(BlockPrinter):
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """The first thread does what is printed inside."""
+        """Let only the first thread do what is printed inside."""
         out = self.out
         only, done = out.fresh("only"), out.fresh("done")
         out.line(f"br i1 %first, label %{only}, label %{done}")
@@ -267,9 +267,9 @@ class TeamMemory(BodyMemory):
         self.printer.meet()
 
     def _find_scratch(self) -> None:
-        """The caller of all threads has put it at the meeting place."""
+        """Find scratch memory, which the caller of all threads has put at the meeting place."""
         where = self.out.let(f"getelementptr i64, ptr %place, i64 {SCRATCH}")
         self.out.line(f"%scratch = load ptr, ptr {where}, align 8")
 
     def _leave_scratch(self) -> None:
-        """It is the caller's."""
+        """Do nothing: the scratch memory is the caller's."""

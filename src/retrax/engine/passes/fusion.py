@@ -206,5 +206,5 @@ def _joined(host: Each, loop: Each) -> Each:
 
 
 def _known(loop: Each) -> dict[View, Operand]:
-    """What a round has of memory: the numbers that it reads and those that it makes."""
+    """Return what a round has of memory: the numbers that it reads and those that it makes."""
     return {view: value for value, view in loop.reads} | dict(loop.writes)

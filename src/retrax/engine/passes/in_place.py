@@ -149,7 +149,7 @@ class _Ways:
         return needed
 
     def _before_loop(self, loop: While | Repeat, needed: _Bits) -> _Bits:
-        """What a round needs is needed after the round before it too."""
+        """Return what is needed before a loop: a round's needs last over the round before too."""
         head = needed
         while True:
             now = needed | self.before(loop.body, head)
@@ -160,7 +160,7 @@ class _Ways:
             head = head | now
 
     def _before_each(self, loop: Each, needed: _Bits) -> _Bits:
-        """All that a loop reads is needed while it writes, but for what it copies."""
+        """Return what is needed before a loop of writes: all that it reads, but not its copies."""
         own = self._loops.get(id(loop))
         if own is None:
             own = self._loops[id(loop)] = _Footprint(loop, self)

@@ -60,7 +60,7 @@ def sink(program: Program) -> Program:
 
 
 def is_costly(block: CodeBlock) -> bool:
-    """Whether a block takes longer than a branch; a loop not chosen may not even end."""
+    """Return whether a block takes longer than a branch; a loop not chosen may not even end."""
     count = 0
     for x in walk(block):
         if isinstance(x, While) or (isinstance(x, Operation) and x.name in COSTLY):
@@ -101,7 +101,7 @@ def _block(block: CodeBlock, users: _Users, fresh: Callable[[Value], Value]) -> 
 
 
 def _places(block: CodeBlock) -> _Places:
-    """Where in its block each value is made, and by which operation."""
+    """Return where in its block each value is made, and by which operation."""
     made = enumerate(block.instructions)
     return {x.out: (k, x) for k, x in made if isinstance(x, Operation)}
 
@@ -109,14 +109,14 @@ def _places(block: CodeBlock) -> _Places:
 def _costly_side(
     selects: list[Operation], predicate: Operand, side: int, users: _Users, places: _Places
 ) -> list[Operation]:
-    """What only `side` of the choices by `predicate` needs, in order, if it is worth a branch.
+    """Return what only `side` of the choices by `predicate` needs, if it is worth a branch.
 
     Goes back from the choices, latest operations first, to what nothing else reads. What comes
     after the first choice may need its outcome, and waits for the next round.
     """
 
     def chosen(reader: Operation, value: Value) -> bool:
-        """Whether the reader, of this block, takes the value only where the predicate says so."""
+        """Return whether the reader, of this block, takes the value only by the predicate."""
         p, *cases = reader.operands
         wanted = reader.name == "select" and p == predicate and cases[side] == value
         here = places.get(reader.out)

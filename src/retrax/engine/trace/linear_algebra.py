@@ -27,7 +27,7 @@ class LinearAlgebra:
         self.arithmetic, self.emit = arithmetic, arithmetic.emit
 
     def lu(self, equation: Equation, ins: list[Operands]) -> list[Operands]:
-        """P A = L U by elimination: both factors in one matrix, the pivots, the order of rows."""
+        """Factorise P A = L U by elimination: both factors in one matrix, pivots, order of rows."""
         return _for_each_matrix(self._lu, ins)
 
     def _lu(self, a: Operands) -> list[Operands]:
@@ -94,7 +94,7 @@ class LinearAlgebra:
         return x
 
     def cholesky(self, equation: Equation, ins: list[Operands]) -> list[Operands]:
-        """A = L L^T, from the lower half of A."""
+        """Factorise A = L L^T, from the lower half of A."""
         return _for_each_matrix(self._cholesky, ins)
 
     def _cholesky(self, a: Operands) -> list[Operands]:

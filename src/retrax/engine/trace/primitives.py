@@ -31,12 +31,12 @@ Handler = Callable[["Evaluator", Equation, Ins], Outs]
 
 
 def taken_apart(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
-    """Short arrays with a kept axis are taken apart, longer ones rejected."""
+    """Take short arrays with a kept axis apart, and reject longer ones."""
     return on.kept.taken_apart(equation, ins)
 
 
 def as_plain(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
-    """Flat arrays become one plain buffer each."""
+    """Make one plain buffer of each flat array."""
     return on.flat.as_plain(equation, ins)
 
 
@@ -62,7 +62,7 @@ NO_RULE = Rule(_rejected)
 
 
 def _alike(entries: Handler) -> Rule:
-    """The same to every entry, whatever the axes."""
+    """Make a rule that does the same to every entry, whatever the axes."""
     return Rule(
         entries,
         lambda on, equation, ins: [on.kept.alike(equation, ins)],
@@ -71,17 +71,17 @@ def _alike(entries: Handler) -> Rule:
 
 
 def _entrywise(operation: str) -> Rule:
-    """One operation for each entry."""
+    """Make a rule of one operation for each entry."""
     return _alike(lambda on, equation, ins: [on.arithmetic.guarded(operation, *ins)])
 
 
 def _several(method: Callable[[Arithmetic, Equation, list[Operands]], Operands]) -> Rule:
-    """A few operations for each entry."""
+    """Make a rule of a few operations for each entry."""
     return _alike(lambda on, equation, ins: [method(on.arithmetic, equation, ins)])
 
 
 def _reduction(operation: str) -> Rule:
-    """All entries along some axes as one."""
+    """Make a rule that reduces all entries along some axes to one."""
 
     def entries(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
         kind = kind_of_variable(equation.outvars[0])
@@ -96,7 +96,7 @@ def _reduction(operation: str) -> Rule:
 
 
 def _moved(name: str, method: Callable[..., Any], flat: Handler = as_plain) -> Rule:
-    """Entries that only change their places."""
+    """Make a rule for entries that only change their places."""
 
     def entries(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
         out = MOVES[name](*ins, **equation.params)
@@ -110,17 +110,17 @@ def _moved(name: str, method: Callable[..., Any], flat: Handler = as_plain) -> R
 
 
 def _along(method: Callable[[Arithmetic, Equation, list[Operands]], Operands]) -> Rule:
-    """Entries that depend on others along an axis."""
+    """Make a rule for entries that depend on others along an axis."""
     return Rule(lambda on, equation, ins: [method(on.arithmetic, equation, ins)])
 
 
 def _matrix(method: Callable[[LinearAlgebra, Equation, list[Operands]], list[Operands]]) -> Rule:
-    """Entries of small matrices, one after the other."""
+    """Make a rule for entries of small matrices, one after the other."""
     return Rule(lambda on, equation, ins: method(on.matrices, equation, ins))
 
 
 def _control(method: Callable[[ControlRules, Equation, Ins], Outs]) -> Rule:
-    """A loop or a choice, of arrays with kept axes too."""
+    """Make a rule for a loop or a choice, of arrays with kept axes too."""
 
     def handled(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
         return method(on.control, equation, ins)
@@ -133,7 +133,7 @@ def _window(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
 
 
 def _gathered(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
-    """Entries at known places move; others are looked up."""
+    """Move entries at known places, and look up others."""
     if depends_on_state(ins[1]):
         return [on.tables.gather(equation, ins)]
     if isinstance(ins[0], KeptArray):
@@ -142,7 +142,7 @@ def _gathered(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
 
 
 def _scattered(method: Callable[[Indexing, Equation, list[Operands]], Operands] | None) -> Rule:
-    """Entries replaced: in small arrays at known places by `method`, else in memory."""
+    """Make a rule that replaces entries: at known places by `method`, else in memory."""
 
     def entries(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
         if method is None or depends_on_state(ins[1]):
@@ -158,7 +158,7 @@ def _scattered(method: Callable[[Indexing, Equation, list[Operands]], Operands] 
 
 
 def _updated(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
-    """A window replaced: in small arrays by comparing places, in others in memory."""
+    """Replace a window: in small arrays by comparing places, in others in memory."""
     if on.indexing.is_searched(ins):
         return [on.indexing.dynamic_update_slice(equation, ins)]
     return [on.scatters.dynamic_update_slice(equation, ins)]
@@ -171,7 +171,7 @@ def _updated_kept(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
 
 
 def _solved(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
-    """A linear system with a solver of its own, which is inlined."""
+    """Inline a linear system that has a solver of its own."""
     counts, solve = equation.params["const_lengths"], equation.params["jaxprs"].solve
     first = counts.matvec + counts.vecmat
     consts, given = ins[first : first + counts.solve], ins[sum(counts) :]
@@ -187,7 +187,7 @@ def _expanded(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
 
 
 def _written_out(function: Callable[..., Any]) -> Rule:
-    """A function of arrays in operations of JAX's."""
+    """Make a rule of a function of arrays that is written in operations of JAX."""
 
     def entries(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
         return on.written_out(function, equation, ins)

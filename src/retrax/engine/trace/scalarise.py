@@ -27,7 +27,7 @@ _KEPT = 16
 def scalarise(
     function: Callable, *examples: Any, invariant: int = 0, unroll: bool = False
 ) -> Program:
-    """The scalar program of `function` at the shapes of `examples`, all leaves in order.
+    """Return the scalar program of `function` at the shapes of `examples`, all leaves in order.
 
     The first `invariant` leaves are the same whenever the program is run again. With `unroll` axes
     that `keep_axis` marks are taken apart like all short ones.
@@ -50,7 +50,7 @@ def scalarise_in_turn(
     unroll: bool = False,
     keep: int = _KEPT,
 ) -> Program:
-    """The program of a function that is repeated and has a memory from one time to the next.
+    """Return the program of a function that is repeated and has a memory from one time to the next.
 
     `function` takes what `opening` returns of the same examples, and gives it back renewed as the
     last of its results. First axes from the length `keep` on are kept.
@@ -106,7 +106,7 @@ def _joined(parts: Iterable[Sequence]) -> tuple:
 def _arguments(
     build: Builder, avals: Sequence, invariant: int, keep: int = _KEPT
 ) -> list[tuple[Any, Sequence]]:
-    """Arguments as the evaluator sees them, each with the inputs that it is made of.
+    """Return arguments as the evaluator sees them, each with the inputs that it is made of.
 
     One long axis that is a few times as long as that of another argument is taken as flat.
     """
@@ -142,7 +142,7 @@ def _inputs(
 def _outputs(
     loops: AxisLoops, result: Operands | KeptArray | FlatArray, keep: int = _KEPT
 ) -> tuple:
-    """A result as an argument of its shape would come in, so that a step can be repeated."""
+    """Return a result as an argument of its shape would come in, so that a step can be repeated."""
     if isinstance(result, FlatArray):
         return (loops.packed(result.things),)
     if len(result.shape) > 0 and result.shape[0] >= keep:

@@ -33,7 +33,7 @@ def _plain(function: Call) -> Rule:
 
 
 def _by_kind(floating: Call, whole: Call) -> Rule:
-    """One function for real and complex numbers, another for whole ones."""
+    """Make a rule of one function for real and complex numbers and another for whole ones."""
 
     def rule(equation: Equation) -> Call:
         return floating if np.issubdtype(dtype_of(equation.invars[0]), np.inexact) else whole
@@ -213,7 +213,7 @@ _ERF, _ERFC = _elsewhere(math.erf), _elsewhere(math.erfc)
 
 
 def _reduction(function: Call, start: Any = None) -> Rule:
-    """All entries along some axes as one."""
+    """Make a rule that reduces all entries along some axes to one."""
 
     def rule(equation: Equation) -> Call:
         axes, dtype = tuple(equation.params["axes"]), dtype_of(equation.outvars[0])

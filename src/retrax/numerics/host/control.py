@@ -97,7 +97,7 @@ def _cond(make: Make) -> Rule:
 
 
 def _linear_solve(make: Make) -> Rule:
-    """A linear system that brings its own way of being solved."""
+    """Make a rule for a linear system that brings its own solver."""
 
     def rule(equation: Equation) -> Call:
         p = equation.params
@@ -114,7 +114,7 @@ def _linear_solve(make: Make) -> Rule:
 
 
 def _platform(equation: Equation) -> Call:
-    """Which of some ways is that for this processor."""
+    """Return which of several branches is that for this processor."""
     platforms = equation.params["platforms"]
     index = next(k for k, names in enumerate(platforms) if names is None or "cpu" in names)
     return lambda: np.int32(index)

@@ -202,7 +202,7 @@ def _gather(equation: Equation) -> Call:
 
 
 def _nothing(dtype: np.dtype) -> Any:
-    """Return what stands for an entry that is not there."""
+    """Return the placeholder of a missing entry."""
     if np.issubdtype(dtype, np.inexact):
         return np.nan
     if dtype.kind == "b":

@@ -57,7 +57,7 @@ class Curve:
         return self._terms[k]
 
     def __lt__(self, other: "Curve") -> bool:
-        """Whether this was made before."""
+        """Return whether this was made before `other`."""
         return self._number < other._number
 
     def row(self, k: int) -> Array:
@@ -99,12 +99,12 @@ def integral(first: Array, rate: Callable[[], Curve]) -> Curve:
 
 
 def rate(a: Curve) -> Curve:
-    """(5)."""
+    """Return the rate (5)."""
     return Curve(lambda k: (k + 1) * a[k + 1], a.moves)
 
 
 def product(a: Curve, b: Curve, multiply: Binary = lax.mul, total: Binary | None = None) -> Curve:
-    """(1) and (2), for any bilinear map.
+    """Multiply by (1) and (2), for any bilinear map.
 
     `total` multiplies two stacks of coefficients and sums over the first axis of both; without it
     the map is that of entries.
@@ -127,7 +127,7 @@ def product(a: Curve, b: Curve, multiply: Binary = lax.mul, total: Binary | None
 
 
 def _unscaled_product(a: Curve, b: Curve) -> Curve:
-    """(1) without the factors that do not move, and then these."""
+    """Return (1) without the factors that do not move, and then these."""
     factors = [x.scaled[0] for x in (a, b) if x.scaled is not None]
     left, right = (x if x.scaled is None else x.scaled[1] for x in (a, b))
     inner, factor = product(left, right), math.prod(factors[1:], start=factors[0])
@@ -135,7 +135,7 @@ def _unscaled_product(a: Curve, b: Curve) -> Curve:
 
 
 def quotient(a: Curve, b: Curve) -> Curve:
-    """(3)."""
+    """Divide by (3)."""
     if not b.moves:
         return Curve(lambda k: a[k] / b[0], a.moves)
 
@@ -150,7 +150,7 @@ def quotient(a: Curve, b: Curve) -> Curve:
 
 
 def square_root(a: Curve) -> Curve:
-    """(4)."""
+    """Return the square root (4)."""
 
     def term(k: int) -> Array:
         if k == 0:

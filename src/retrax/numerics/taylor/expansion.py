@@ -105,7 +105,7 @@ def _literal(v: jex.Literal) -> Curve:
 
 
 def _number(name: str, ins: list[float | None]) -> float | None:
-    """The number that an operation makes of numbers, of the kind that exponents are made by."""
+    """Return the number that an operation makes of numbers, of the kind that makes exponents."""
     if None in ins or name not in _ON_NUMBERS:
         return None
     return _ON_NUMBERS[name](*ins)
@@ -132,7 +132,7 @@ def _call(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
 
 
 def _differentiable_call(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
-    """A call with a derivative of its own: inlined or, with a loop inside, by that derivative."""
+    """Expand a call with its own derivative: inlined or, with a loop inside, by that."""
     inside = Expansion()
     try:
         outs = inside.closed(_inner(equation), ins)
@@ -143,7 +143,7 @@ def _differentiable_call(on: Expansion, equation: Equation, ins: list[Curve]) ->
 
 
 def _by_derivative(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
-    """The rate of a solution follows from it and its arguments; it is found for coefficient 0."""
+    """Expand a solution by its rate, which follows from it and its arguments."""
 
     def value(*arrays: Array) -> list[Array]:
         return bound(equation, arrays)
@@ -183,14 +183,14 @@ class _Derivative(Expansion):
 
 
 def _solved(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
-    """A linear system with a solver of its own, which is inlined."""
+    """Inline a linear system that has a solver of its own."""
     counts, solve = equation.params["const_lengths"], equation.params["jaxprs"].solve
     first = counts.matvec + counts.vecmat
     return on.closed(solve, [*ins[first : first + counts.solve], *ins[sum(counts) :]])
 
 
 def _choice(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
-    """All branches, of which the one that is chosen at the start counts."""
+    """Expand all branches, of which the one that is chosen at the start counts."""
     which, *given = ins
     branches = equation.params["branches"]
     cases = [on.closed(branch, given) for branch in branches]
@@ -203,7 +203,7 @@ def _choice(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
 
 
 def _loop(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
-    """A loop of known length, written out."""
+    """Write out a loop of known length."""
     params = equation.params
     consts, carry = scan_counts(params)
     length, body = params["length"], params["jaxpr"]

@@ -52,7 +52,7 @@ def bound(equation: Equation, arrays: Sequence[Array]) -> list[Array]:
 
 
 def _linear(equation: Equation, ins: list[Curve]) -> list[Curve]:
-    """The same to every coefficient; what does not move counts as zero beyond the first."""
+    """Do the same to every coefficient; what does not move counts as zero beyond the first."""
     found: list[list[Array]] = []
 
     def term(k: int, i: int) -> Array:
@@ -64,7 +64,7 @@ def _linear(equation: Equation, ins: list[Curve]) -> list[Curve]:
 
 
 def _moved(equation: Equation, ins: list[Curve]) -> list[Curve]:
-    """Entries that change their places, and their factors with them."""
+    """Move entries, and their factors with them."""
     (out,) = _linear(equation, ins)
     parts = [x.scaled for x in ins if x.scaled is not None]
     if len(parts) == len(ins):
@@ -74,7 +74,7 @@ def _moved(equation: Equation, ins: list[Curve]) -> list[Curve]:
 
 
 def _linear_in(*places: int) -> Rule:
-    """Linear in some of its arguments; the others must not move, and stay as they are."""
+    """Make a rule linear in some arguments; the others must not move, and stay as they are."""
 
     def rule(equation: Equation, ins: list[Curve]) -> list[Curve]:
         if any(x.moves for i, x in enumerate(ins) if i not in places):
@@ -89,7 +89,7 @@ def _linear_in(*places: int) -> Rule:
 
 
 def _still(equation: Equation, ins: list[Curve]) -> list[Curve]:
-    """Steps and truths: they stay what they are at the start."""
+    """Keep steps and truths as they are at the start."""
     return [still(x) for x in bound(equation, [x[0] for x in ins])]
 
 
@@ -104,7 +104,7 @@ def _selected(equation: Equation, ins: list[Curve]) -> list[Curve]:
 
 
 def _chosen(first: Callable[[Array, Array], Array]) -> Rule:
-    """One of two arguments, the one that is chosen at the start."""
+    """Make a rule for one of two arguments, the one that is chosen at the start."""
 
     def rule(equation: Equation, ins: list[Curve]) -> list[Curve]:
         a, b = ins
@@ -114,7 +114,7 @@ def _chosen(first: Callable[[Array, Array], Array]) -> Rule:
 
 
 def _extreme(equation: Equation, ins: list[Curve]) -> list[Curve]:
-    """The largest or smallest entry at the start; the mean of several that are equal."""
+    """Return the largest or smallest entry at the start; the mean of several that are equal."""
     (x,), axes = ins, tuple(equation.params["axes"])
 
     def term(k: int) -> Array:
@@ -158,7 +158,7 @@ def _whole_power(equation: Equation, ins: list[Curve]) -> list[Curve]:
 
 
 def _power(equation: Equation, ins: list[Curve]) -> list[Curve]:
-    """A power; one that is whole is a product, even if it is written as 2.0."""
+    """Raise to a power; a whole one is a product, even if it is written as 2.0."""
     x, exponent = ins
     n = exponent.number
     if n is not None and n.is_integer() and abs(n) <= _MOST_FACTORS:
@@ -167,7 +167,7 @@ def _power(equation: Equation, ins: list[Curve]) -> list[Curve]:
 
 
 def _contraction(equation: Equation, ins: list[Curve]) -> list[Curve]:
-    """A product of arrays, and of stacks of them as one with one more axis to sum over."""
+    """Multiply arrays, and stacks of them as arrays with one more axis to sum over."""
     ((a_sum, b_sum), (a_batch, b_batch)) = equation.params["dimension_numbers"]
 
     def later(axes: Sequence[int]) -> tuple[int, ...]:
@@ -198,7 +198,7 @@ def _divided(equation: Equation, ins: list[Curve]) -> list[Curve]:
 
 
 def _alike(equation: Equation) -> bool:
-    """Whether all arguments have one shape."""
+    """Return whether all arguments have one shape."""
     avals: list[Any] = [v.aval for v in equation.invars]
     return len({aval.shape for aval in avals}) == 1
 

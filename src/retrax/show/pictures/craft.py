@@ -23,7 +23,7 @@ _ROTOR = 0.45
 
 
 def spacecraft(run: Trajectory, said: dict[str, Any]) -> Picture:
-    """The box of the craft, and outside it each wheel on its axis, turning as it turns."""
+    """Return the box of the craft, and outside it each wheel on its axis, turning as it turns."""
     attitude, *angles = run.g if isinstance(run.g, tuple) else (run.g,)
     turns = np.asarray(attitude)
     inertia, axes = np.array(said["inertia"]), np.array(said["axes"]).reshape(-1, 3)
@@ -45,7 +45,7 @@ def spacecraft(run: Trajectory, said: dict[str, Any]) -> Picture:
 
 
 def flyer(run: Trajectory, said: dict[str, Any]) -> Picture:
-    """The body, with arms and rotors if it has some, and its path."""
+    """Return the body, with arms and rotors if it has some, and its path."""
     turns, places = (np.asarray(x) for x in run.g)
     rotors = np.array(said["rotors"]).reshape(-1, 3)
     corners, side = solid_box(said["mass"], np.array(said["inertia"]))
@@ -72,7 +72,7 @@ def flyer(run: Trajectory, said: dict[str, Any]) -> Picture:
 
 
 def _onto(axis: Float[np.ndarray, "3"]) -> Float[np.ndarray, "3 3"]:
-    """A rotation that takes e2, the axle of a disk, to `axis`."""
+    """Return a rotation that takes e2, the axle of a disk, to `axis`."""
     beside = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
     first = beside / np.linalg.norm(beside)
     return np.stack([first, axis, np.cross(first, axis)], axis=1)

@@ -18,7 +18,7 @@ from retrax.trajectory.trajectory import Trajectory
 
 
 def rolling_disk(run: Trajectory, told: dict[str, Any]) -> Picture:
-    """An upright disk with spokes; its heading turns it about e3, its rolling about its axle e2."""
+    """Draw an upright disk with spokes; heading turns it about e3, rolling about its axle e2."""
     heading, place, rolled = (np.asarray(x) for x in (*run.g[0], run.g[1]))
     radius = told["radius"]
     roll = about_second(rolled[:, 0])
@@ -32,7 +32,7 @@ def rolling_disk(run: Trajectory, told: dict[str, Any]) -> Picture:
 
 
 def sleigh(run: Trajectory, told: dict[str, Any]) -> Picture:
-    """A board on its skate, with the centre of mass `arm` ahead of where the skate touches."""
+    """Draw a board on its skate, the centre of mass `arm` ahead of where the skate touches."""
     heading, place = (np.asarray(x) for x in run.g)
     arm, size = told["arm"], told["size"]
     ahead, behind = max(arm, 0.0) + 0.5 * size, min(arm, 0.0) - 0.5 * size
@@ -52,7 +52,7 @@ def sleigh(run: Trajectory, told: dict[str, Any]) -> Picture:
 
 
 def ball(run: Trajectory, told: dict[str, Any]) -> Picture:
-    """A ball with a pattern that shows how it turns, on its table; a turntable turns under it."""
+    """Draw a ball with a pattern that shows how it turns, and its table or turntable."""
     rotation, place = (np.asarray(x) for x in run.g)
     radius, rate = told["radius"], told.get("rate", 0.0)
     centre = _above(place, radius)
@@ -84,7 +84,7 @@ def _above(place: Float[np.ndarray, "time 2"], height: float) -> Float[np.ndarra
 
 
 def _upright(plane: Float[np.ndarray, "time 2 2"]) -> Float[np.ndarray, "time 3 3"]:
-    """A rotation of the plane as one of space, about the third axis."""
+    """Return a rotation of the plane as one of space, about the third axis."""
     out = np.zeros((len(plane), 3, 3))
     out[:, :2, :2], out[:, 2, 2] = plane, 1.0
     return out

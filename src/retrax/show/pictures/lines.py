@@ -32,7 +32,7 @@ _ROD_NODES = 40
 
 
 def string_pendulum(run: Trajectory, told: dict[str, Any]) -> Picture:
-    """The string from the pivot through its nodes, its bodies as boxes at their centres of mass.
+    """Draw the string from the pivot through its nodes, its bodies as boxes at their centres.
 
     The pivot of a crane is its trolley, on a line that is its rail.
     """
@@ -70,7 +70,7 @@ def _places(found: list) -> np.ndarray:
 
 
 def strings_in_contact(run: Trajectory, told: dict[str, Any]) -> Picture:
-    """Two strings beside each other, their displacement upwards, and the points that touch."""
+    """Draw two strings side by side, their displacement upwards, and the points that touch."""
     u, v, s = (np.asarray(x) for x in run.g)
     length, fixed = told["length"], told["ends"] == "fixed"
     first, second = (_nodes(x, length, fixed) for x in (u, v))
@@ -102,7 +102,7 @@ def _both(touching: list[np.ndarray]) -> list[tuple[str, np.ndarray]]:
 
 
 def _nodes(u: np.ndarray, length: float, fixed: bool) -> np.ndarray:
-    """The nodes that are drawn, both ends among them, as places in space."""
+    """Return the nodes that are drawn, both ends among them, as places in space."""
     before, after = (0 * u[:, :1], 0 * u[:, :1]) if fixed else (u[:, :0], u[:, :1])
     whole = np.concatenate([before, u, after], axis=1)
     last = whole.shape[1] - 1
@@ -118,7 +118,7 @@ def _slopes(nodes: np.ndarray) -> np.ndarray:
 
 
 def _at(nodes: np.ndarray, s: np.ndarray) -> np.ndarray:
-    """The points at x = s, on the straight pieces between drawn nodes."""
+    """Return the points at x = s, on the straight pieces between drawn nodes."""
     x = nodes[0, :, 0]
     k = np.clip(np.searchsorted(x, s) - 1, 0, len(x) - 2)
     rows = np.arange(len(s))
@@ -127,7 +127,7 @@ def _at(nodes: np.ndarray, s: np.ndarray) -> np.ndarray:
 
 
 def rods(run: Trajectory, told: dict[str, Any]) -> Picture:
-    """Rods with the path of the last end, or two with their contact and the force on the first."""
+    """Draw rods with the path of the last end, or two with their contact and its force."""
     drawn = []
     for places, rod in zip(centrelines(run, told), told["rods"], strict=True):
         last = places.shape[1] - 1
@@ -162,7 +162,7 @@ def rods(run: Trajectory, told: dict[str, Any]) -> Picture:
 def _standing(
     run: Trajectory, told: dict[str, Any], every: np.ndarray
 ) -> tuple[list[Thing], np.ndarray, dict[str, float] | None]:
-    """What rods may touch in space, all places that are seen with it, and a level floor."""
+    """Return what rods may touch in space, all places that are seen with it, and a level floor."""
     shapes, planes = told.get("still", ()), told.get("planes", ())
     still, things = np.zeros((len(run.t), 3)), []
     if shapes:

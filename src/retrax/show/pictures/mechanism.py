@@ -35,7 +35,7 @@ _LONGEST = 0.4
 
 
 def mechanism(run: Trajectory, said: dict[str, Any]) -> Picture:
-    """The bodies of a mechanism, its joints and their forces; up is against gravity."""
+    """Return the bodies of a mechanism, its joints and their forces; up is against gravity."""
     found = bodies(run)
     flat = len(said["gravity"]) == 2
     turn = _upright(said["gravity"])
@@ -83,7 +83,7 @@ def mechanism(run: Trajectory, said: dict[str, Any]) -> Picture:
 
 
 def default_shapes(said: dict[str, Any], k: int, size: float) -> tuple[Shape, ...]:
-    """What a body looks like that was given no shape.
+    """Return the shapes of a body that was given none.
 
     Its wheels; rods from its centre of mass to its joints; or, where there are none, the ellipsoid
     that has its inertia.
@@ -99,7 +99,7 @@ def default_shapes(said: dict[str, Any], k: int, size: float) -> tuple[Shape, ..
 
 
 def _rolling(one: dict[str, Any], colour: str) -> Shape:
-    """A wheel, or a ball."""
+    """Return a wheel, or a ball."""
     centre, radius = triple("centre", one["centre"]), one["radius"]
     if len(one["centre"]) == 2:
         return wheel(radius, (0.0, 0.0, 1.0), colour=colour).at(centre)
@@ -109,7 +109,7 @@ def _rolling(one: dict[str, Any], colour: str) -> Shape:
 
 
 def _of_inertia(mass: float, inertia: np.ndarray, colour: str) -> Shape:
-    """The homogeneous ellipsoid with this mass and inertia; in the plane the disk."""
+    """Return the homogeneous ellipsoid with this mass and inertia; in the plane the disk."""
     if inertia.shape == (1, 1):
         radius = float(np.sqrt(2 * inertia[0, 0] / mass))
         return cylinder(radius, (0.0, 0.0, 1.0), 0.1 * radius, colour)
@@ -121,7 +121,7 @@ def _of_inertia(mass: float, inertia: np.ndarray, colour: str) -> Shape:
 
 
 def _pins(said: dict[str, Any], k: int, size: float) -> list[Shape]:
-    """A mark for each joint that a body carries as the first of those that move."""
+    """Return a mark for each joint that a body carries as the first of those that move."""
     found = []
     for joint in said["joints"]:
         n = next(n for n, body in enumerate(joint["bodies"]) if body >= 0)
@@ -137,7 +137,7 @@ def _pins(said: dict[str, Any], k: int, size: float) -> list[Shape]:
 
 
 def _fixed(said: dict[str, Any], size: float, turn: np.ndarray) -> list[Shape]:
-    """A foot under each joint with the ground, as seen in the picture."""
+    """Return a foot under each joint with the ground, as seen in the picture."""
     down = np.array([0.0, 1.0, 0.0]) if len(said["gravity"]) == 2 else np.array([0.0, 0.0, 1.0])
     down = down * (1.0 if _along(said["gravity"]) > 0 else -1.0)
     feet = []
@@ -149,7 +149,7 @@ def _fixed(said: dict[str, Any], size: float, turn: np.ndarray) -> list[Shape]:
 
 
 def _lines(found: list[Body], said: dict[str, Any], turn: np.ndarray, size: float) -> list[Thing]:
-    """Springs as zigzags, dampers and bars without mass as straight lines."""
+    """Return springs as zigzags, dampers and bars without mass as straight lines."""
     things = []
     for one in said["lines"]:
         ends = [
@@ -170,7 +170,7 @@ def _lines(found: list[Body], said: dict[str, Any], turn: np.ndarray, size: floa
 
 
 def _point(found: list[Body], body: int, p: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    """Where a point of a body is in the picture, at all times."""
+    """Return where a point of a body is in the picture, at all times."""
     count = len(found[0].position if found[0].position is not None else ())
     if body < 0:
         return np.tile(turn @ p, (count, 1))
@@ -181,7 +181,7 @@ def _point(found: list[Body], body: int, p: np.ndarray, turn: np.ndarray) -> np.
 def _forces(
     run: Trajectory, said: dict[str, Any], turn: np.ndarray, radius: float
 ) -> tuple[list[Thing], tuple[str, ...]]:
-    """The force of each joint on its second body, all on one scale."""
+    """Return the force of each joint on its second body, all on one scale."""
     found = joint_forces(run)
     if not found:
         return [], ()
@@ -206,7 +206,7 @@ def _forces(
 def _around(
     said: dict[str, Any], axes: dict[str, Any], across: float, turn: np.ndarray, flat: bool
 ) -> dict[str, Any]:
-    """The ground, where something rolls on a level one; else axes."""
+    """Return the ground, where something rolls on a level one; else axes."""
     normals = [turn @ np.array(triple("normal", one["normal"])) for one in said["wheels"]]
     if normals and not flat and all(abs(n[2]) > 1 - 1e-9 for n in normals):
         return {"ground": 1.6 * across}
@@ -220,14 +220,14 @@ def _seen(one: Body, turn: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
 
 
 def _upright(gravity: Sequence[float]) -> Float[np.ndarray, "3 3"]:
-    """The turn that takes the axis that gravity is nearest to, to the third."""
+    """Return the turn that takes the axis that gravity is nearest to, to the third."""
     if len(gravity) == 2 or not any(gravity):
         return np.eye(3)
     return np.roll(np.eye(3), 2 - int(np.argmax(np.abs(gravity))), axis=0)
 
 
 def _along(gravity: Sequence[float]) -> float:
-    """Gravity along the axis that is upright in the picture."""
+    """Return gravity along the axis that is upright in the picture."""
     return gravity[1] if len(gravity) == 2 else max(gravity, key=abs)
 
 
@@ -237,7 +237,7 @@ def _names(turn: np.ndarray, flat: bool) -> list[str]:
 
 
 def _size(said: dict[str, Any]) -> float:
-    """How large bodies are: twice the distance of joints from centres of mass, or their radius."""
+    """Estimate the size of bodies: twice the distance of joints from centres, or the radius."""
     arms = [
         float(np.linalg.norm(p))
         for joint in said["joints"]
@@ -257,6 +257,6 @@ def _on(joint: dict[str, Any], k: int) -> list[list[float]]:
 
 
 def _swatch(shapes: Sequence[Shape]) -> dict[str, Any]:
-    """The colour of a body in the legend: that of its first shape."""
+    """Return the colour of a body in the legend: that of its first shape."""
     colour = paint(shapes[0]) if shapes else None
     return {} if colour is None else {"colour": colour}

@@ -36,12 +36,12 @@ Plane = tuple[Triple, Triple, int | str]
 
 
 def drawn_by_user(run: Trajectory, draw: Draw, planes: Sequence[Plane] = ()) -> Picture:
-    """The picture that `draw` describes, instead of the one that retrax would make."""
+    """Return the picture that `draw` describes, instead of the one that retrax would make."""
     return of_function(run, draw) if callable(draw) else of_bodies(run, draw, planes)
 
 
 def of_bodies(run: Trajectory, draw: Any, planes: Sequence[Plane] = ()) -> Picture:
-    """Shapes on the bodies of a run; those that name no body belong to the first.
+    """Return shapes on the bodies of a run; those that name no body belong to the first.
 
     Planes that stand still are drawn under all that moves.
     """
@@ -88,7 +88,7 @@ def of_bodies(run: Trajectory, draw: Any, planes: Sequence[Plane] = ()) -> Pictu
 
 
 def slab(normal: Triple, at: Triple, places: Sequence[np.ndarray]) -> Shape:
-    """A plate below a plane, under all places that are seen."""
+    """Return a plate below a plane, under all places that are seen."""
     seen = np.concatenate([place.reshape(-1, 3) for place in places])
     seen = seen[np.all(np.isfinite(seen), axis=1)]
     n, origin = np.array(normal), np.array(at)
@@ -105,14 +105,14 @@ def slab(normal: Triple, at: Triple, places: Sequence[np.ndarray]) -> Shape:
 
 
 def _in_plane(one: Body) -> bool:
-    """Whether a body stays in the plane of the first two axes."""
+    """Return whether a body stays in the plane of the first two axes."""
     assert one.position is not None
     turns = one.rotation is not None and np.any(one.rotation[:, 2, :2])
     return not turns and not np.any(one.position[:, 2])
 
 
 def which(shape: Shape, found: list[Body]) -> int:
-    """The number of the body that carries a shape; -1 for the ground."""
+    """Return the number of the body that carries a shape; -1 for the ground."""
     names = [one.label for one in found]
     if shape.body is None or shape.body == "ground":
         return 0 if shape.body is None else -1
@@ -127,7 +127,7 @@ def which(shape: Shape, found: list[Body]) -> int:
 
 
 def of_function(run: Trajectory, draw: Callable[..., Any]) -> Picture:
-    """Shapes that a function returns, in space axes, at every saved state or at every few."""
+    """Draw shapes that a function returns, in space axes, at every saved state or every few."""
     stride = -(-len(run.t) // _ASKED)
     t = np.asarray(run.t)[::stride]
     g = jax.tree.map(lambda x: np.asarray(x)[::stride], run.y)
@@ -161,7 +161,7 @@ def _takes_time(draw: Callable[..., Any]) -> bool:
 
 
 def _moving(t: np.ndarray, shapes: Sequence[Shape | None]) -> Thing:
-    """The n-th shape that the function returned, along time."""
+    """Return the n-th shape that the function returned, along time."""
     kept = [shape for shape in shapes if shape is not None]
     first = kept[0]
     same = all(shape is not None and _staying(shape) == _staying(first) for shape in shapes)
@@ -180,14 +180,14 @@ def _moving(t: np.ndarray, shapes: Sequence[Shape | None]) -> Thing:
 
 
 def _staying(shape: Shape) -> tuple[str, str, str, int]:
-    """What of a shape may not change along time."""
+    """Return what of a shape may not change along time."""
     return shape.kind, shape.colour, shape.data, len(shape.points)
 
 
 def corners(
     shapes: Sequence[Shape], rotation: np.ndarray | None, position: np.ndarray
 ) -> Float[np.ndarray, "time n 3"]:
-    """Points that hold the shapes of a body between them, at a few times."""
+    """Return points that hold the shapes of a body between them, at a few times."""
     seen = np.linspace(0, len(position) - 1, min(len(position), _LOOKED_AT)).astype(int)
     points = np.concatenate([reach(shape) for shape in shapes])
     turns = np.eye(3)[None] if rotation is None else rotation[seen]
@@ -195,7 +195,7 @@ def corners(
 
 
 def framed(things: list[Thing], places: Float[np.ndarray, "time n 3"], flat: bool) -> Picture:
-    """A picture with axes around it; what is flat, in the first two, is seen from the front."""
+    """Put axes around a picture; what is flat, in the first two, is seen from the front."""
     places = places[np.all(np.isfinite(places), axis=(1, 2))]
     if not len(places):
         raise BadInput("there is nothing to draw: no state of the run is finite.")

@@ -25,7 +25,7 @@ _SHAPE_UNKNOWN = "The shape of the box is not that of the body."
 
 
 def of_group(run: Trajectory) -> Picture | None:
-    """A box with its axes and its angular momentum for all that turns, a dot for all that does not.
+    """Draw all that turns as a box with its axes and angular momentum, all else as a dot.
 
     `None` if the group of the run has no such parts.
     """
@@ -55,7 +55,7 @@ def of_group(run: Trajectory) -> Picture | None:
 
 
 def _place(run: Trajectory, one: Body, k: int) -> Float[np.ndarray, "time 3"]:
-    """Where it is; what only turns stands beside the others."""
+    """Return where it is; what only turns stands beside the others."""
     if one.position is not None:
         return one.position
     return np.tile([_SPACING * k, 0.0, 0.0], (len(run.t), 1))
@@ -64,7 +64,7 @@ def _place(run: Trajectory, one: Body, k: int) -> Float[np.ndarray, "time 3"]:
 def _things(
     run: Trajectory, one: Body, place: np.ndarray, size: float, several: bool
 ) -> tuple[list[Thing], bool]:
-    """The drawing of one body, and whether its shape is that of its inertia."""
+    """Return the drawing of one body, and whether its shape is that of its inertia."""
     of = f" of {one.label}" if several else ""
     if one.rotation is None:
         return [point(one.label, place), path(f"path{of}", place)], True
@@ -83,7 +83,7 @@ def _things(
 
 
 def with_mass(run: Trajectory, said: dict[str, Any]) -> Picture:
-    """A body of known mass, inertia and centre of mass: about a fixed point, or free in space."""
+    """Draw a body of known mass, inertia and centre of mass: about a fixed point, or free."""
     arm, inertia = np.array(said["arm"]), np.array(said["inertia"])
     corners, side = solid_box(said["mass"], inertia)
     travels = isinstance(run.g, tuple)

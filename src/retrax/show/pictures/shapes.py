@@ -16,14 +16,14 @@ Places = Float[np.ndarray, "time 3"]
 
 
 def paint(shape: Shape) -> int | str | None:
-    """The number of a colour in the palette, or the colour itself; `None` for that of bodies."""
+    """Return the number of a colour in the palette, or itself; `None` for that of bodies."""
     if not shape.colour:
         return None
     return COLOURS.index(shape.colour) if shape.colour in COLOURS else shape.colour
 
 
 def part(shape: Shape) -> dict[str, Any]:
-    """A solid or a line that a body carries."""
+    """Return a solid or a line that a body carries."""
     own = {} if paint(shape) is None else {"colour": paint(shape)}
     if shape.kind == "line":
         return {"line": ends(shape), **own}
@@ -33,14 +33,14 @@ def part(shape: Shape) -> dict[str, Any]:
 
 
 def ends(shape: Shape) -> Float[np.ndarray, "n 3"]:
-    """The points of a line, an arrow or a trail where it stands."""
+    """Return the points of a line, an arrow or a trail at rest."""
     return np.array(shape.points) @ shape.linear.T + np.array(shape.place)
 
 
 def carried(
     label: str, shapes: Sequence[Shape], rotation: Rotations | None, position: Places
 ) -> list[Thing]:
-    """A body made of shapes, and beside it the arrows and trails among them."""
+    """Return a body made of shapes, and beside it the arrows and trails among them."""
     turns = np.tile(np.eye(3), (len(position), 1, 1)) if rotation is None else rotation
     rigid = [part(shape) for shape in shapes if shape.kind in (*SOLIDS, "line")]
     things = [body(label, turns, position, rigid)]
@@ -52,7 +52,7 @@ def carried(
 
 
 def through(shape: Shape, nodes: Float[np.ndarray, "time n 3"]) -> Thing:
-    """A line, an arrow or a trail whose points are known at all times."""
+    """Return a line, an arrow or a trail whose points are known at all times."""
     own = paint(shape)
     if shape.kind == "line":
         return strand("", nodes, own)
@@ -65,7 +65,7 @@ def through(shape: Shape, nodes: Float[np.ndarray, "time n 3"]) -> Thing:
 
 
 def reach(shape: Shape) -> Float[np.ndarray, "n 3"]:
-    """Points that hold a shape between them, where it stands."""
+    """Return points whose hull holds a shape at rest."""
     if shape.kind not in SOLIDS:
         return ends(shape)
     cube = CORNERS + 0.5 if shape.kind == "mesh" else CORNERS

@@ -33,7 +33,7 @@ _ANGLES = np.linspace(0.0, 2 * np.pi, 73)
 
 
 def field(run: Trajectory, told: dict[str, Any]) -> Picture:
-    """The orbit of a quadratic field, as its coordinates are meant."""
+    """Return the orbit of a quadratic field, as its coordinates are meant."""
     y = np.asarray(run.y)
     if "vectors" in told:
         return vectors(y, told["vectors"])
@@ -43,8 +43,9 @@ def field(run: Trajectory, told: dict[str, Any]) -> Picture:
 
 
 def vectors(y: Float[np.ndarray, "time n"], names: list[str]) -> Picture:
-    """Vectors in space from the origin, each with the path of its tip; one of constant length
-    moves on its sphere."""
+    """Return vectors in space from the origin, each with the path of its tip; one of constant
+    length moves on its sphere.
+    """
     things: list[Thing] = []
     longest = 0.0
     for k, (name, colour) in enumerate(zip(names, (1, 0), strict=False)):
@@ -60,7 +61,7 @@ def vectors(y: Float[np.ndarray, "time n"], names: list[str]) -> Picture:
 
 
 def _orbit(y: Float[np.ndarray, "time n"]) -> Picture:
-    """A point in two or three dimensions; the axes carry the names of the components."""
+    """Return a point in two or three dimensions; the axes carry the names of the components."""
     n = y.shape[1]
     places = np.concatenate([y, np.zeros((len(y), 3 - n))], axis=1)
     things = [point("y", places, 1), path("orbit", places)]
@@ -70,7 +71,7 @@ def _orbit(y: Float[np.ndarray, "time n"]) -> Picture:
 
 
 def _canonical(y: Float[np.ndarray, "time 4"]) -> Picture:
-    """Two positions in the plane, and the momenta as an arrow."""
+    """Return two positions in the plane, and the momenta as an arrow."""
     q, p = (np.concatenate([y[:, k : k + 2], np.zeros((len(y), 1))], axis=1) for k in (0, 2))
     centre, radius = ball_around(q, 0.0)
     things = [point("q", q), path("orbit of q", q), arrow("p", q, p, 0.5 * radius, "")]
@@ -79,7 +80,7 @@ def _canonical(y: Float[np.ndarray, "time 4"]) -> Picture:
 
 
 def bars(run: Trajectory) -> Picture:
-    """Every number of a configuration as a bar, a matrix as rows and columns: never nothing."""
+    """Draw every number of a configuration as a bar, a matrix as rows and columns."""
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(run.g)]
     flat = np.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1)
     square = len(leaves) == 1 and leaves[0].ndim == 3
@@ -103,7 +104,7 @@ def bars(run: Trajectory) -> Picture:
 
 
 def of_space(run: Trajectory) -> Picture | None:
-    """The picture of the space that a run moves on; `None` if the space has no picture."""
+    """Return the picture of the space that a run moves on; `None` if the space has no picture."""
     space = None if run.system is None else run.system.configuration_space
     if isinstance(space, Embedded) and all(_is_drawn(factor) for factor in space.factors):
         return _on_spheres([_in_space(np.asarray(part)) for part in space.split(run.y)])
@@ -124,7 +125,7 @@ def of_space(run: Trajectory) -> Picture | None:
 
 
 def _in_space(y: np.ndarray) -> np.ndarray:
-    """Vectors of the plane with a third component of zero."""
+    """Return vectors of the plane with a third component of zero."""
     return np.concatenate([y, np.zeros((*y.shape[:-1], 3 - y.shape[-1]))], axis=-1)
 
 
@@ -133,7 +134,7 @@ def _is_drawn(space: object) -> bool:
 
 
 def _on_spheres(points: list[Float[np.ndarray, "time 3"]]) -> Picture:
-    """Unit vectors, all from the origin."""
+    """Return unit vectors, all from the origin."""
     things: list[Thing] = []
     for k, y in enumerate(points):
         name = f"point {k + 1}" if len(points) > 1 else "point y"
@@ -144,7 +145,7 @@ def _on_spheres(points: list[Float[np.ndarray, "time 3"]]) -> Picture:
 
 
 def _on_circle(y: Float[np.ndarray, "time n 2"]) -> Picture:
-    """Each phase as a point of the circle, and the mean of all."""
+    """Return each phase as a point of the circle, and the mean of all."""
     circle = np.stack([np.cos(_ANGLES), np.sin(_ANGLES), 0 * _ANGLES], axis=1)
     places = _in_space(y)
     things: list[Thing] = [{"kind": "curve", "label": "", "points": circle}]
@@ -157,7 +158,7 @@ def _on_circle(y: Float[np.ndarray, "time n 2"]) -> Picture:
 
 
 def _frame(columns: Float[np.ndarray, "time k 3"]) -> Picture:
-    """The columns of an orthonormal frame as arrows, and the paths of their tips."""
+    """Return the columns of an orthonormal frame as arrows, and the paths of their tips."""
     things: list[Thing] = []
     for k, colour in zip(range(columns.shape[1]), (2, 3, 0), strict=False):
         tip = columns[:, k]
@@ -167,7 +168,7 @@ def _frame(columns: Float[np.ndarray, "time k 3"]) -> Picture:
 
 
 def _subspace(projector: Float[np.ndarray, "time 3 3"], k: int) -> Picture:
-    """A line, or a plane by its normal; either is an eigenvector of the projector."""
+    """Return a line, or a plane by its normal; either is an eigenvector of the projector."""
     _, basis = np.linalg.eigh((projector + np.swapaxes(projector, 1, 2)) / 2)
     along = basis[:, :, 2 if k == 1 else 0]
     # Eigenvectors have no sign of their own: each is chosen to continue the one before it.

@@ -62,7 +62,7 @@ def body(
     parts: list[dict[str, Any]],
     axes: float = 0.0,
 ) -> Thing:
-    """Solid parts given in body axes; the axes are drawn with the length `axes` unless it is 0.
+    """Make a body of solid parts in body axes; axes of the length `axes` are drawn unless it is 0.
 
     A pose is the rotation row by row, then the position. Rotations are those that were computed:
     what has left the group looks like it.
@@ -82,7 +82,7 @@ def body(
 def arrow(
     label: str, start: Vectors, vector: Vectors, longest: float, unit: str, colour: int = 1
 ) -> Thing:
-    """An arrow from `start`; the strongest of all times is drawn with the length `longest`."""
+    """Make an arrow from `start`; the strongest of all times has the length `longest`."""
     strongest = float(np.max(np.linalg.norm(vector, axis=1), initial=0.0))
     scale = longest / strongest if strongest > 0 else 0.0
     of = f" ({strongest:.3g} {unit} where it is longest)" if unit else ""
@@ -96,13 +96,13 @@ def arrow(
 
 
 def point(label: str, places: Vectors, colour: int = 0, *, inside: bool = False) -> Thing:
-    """A dot; one that lies inside something solid is seen all the same."""
+    """Return a dot; one that lies inside something solid is seen all the same."""
     moving = {"places": Track(places, leads=True), "colour": colour, "inside": inside}
     return {"kind": "point", "label": label, **moving}
 
 
 def path(label: str, places: Vectors, colour: int | str = 0) -> Thing:
-    """The whole path of a point, thin, and the last part of it up to the present, bright."""
+    """Return the whole path of a point, thin, and the last part of it up to the present, bright."""
     count = len(places)
     kept = np.unique(np.linspace(0, count - 1, min(count, _PATH_POINTS)).round().astype(int))
     shown = places[kept]
@@ -125,7 +125,7 @@ def line(
     scale: tuple[str, float, float, str],
     radius: float = 0.0,
 ) -> Thing:
-    """A string, or with a `radius` a tube, each piece coloured by its value.
+    """Return a string, or with a `radius` a tube, each piece coloured by its value.
 
     `scale` is the name of the quantity, the values at both ends of the colours, and the unit.
     """
@@ -143,20 +143,20 @@ def line(
 
 
 def strand(label: str, nodes: Float[np.ndarray, "time nodes 3"], colour: int | str | None) -> Thing:
-    """A line whose points move, all of one colour."""
+    """Return a line whose points move, all of one colour."""
     track = Track(nodes.reshape(len(nodes), -1), leads=True)
     own = {} if colour is None else {"colour": colour}
     return {"kind": "strand", "label": label, "nodes": nodes.shape[1], "points": track, **own}
 
 
 def frame(places: np.ndarray, names: list[str]) -> dict[str, Any]:
-    """Axes along the edges of the box that holds some points."""
+    """Return axes along the edges of the box that holds some points."""
     flat = places.reshape(-1, 3)
     return {"names": names, "low": np.min(flat, axis=0), "high": np.max(flat, axis=0)}
 
 
 def ball_around(places: np.ndarray, margin: float) -> tuple[Float[np.ndarray, "3"], float]:
-    """Centre and radius of a ball that holds some points and a margin about each."""
+    """Return centre and radius of a ball that holds some points and a margin about each."""
     flat = places.reshape(-1, 3)
     low, high = np.min(flat, axis=0), np.max(flat, axis=0)
     centre = (low + high) / 2
@@ -164,6 +164,6 @@ def ball_around(places: np.ndarray, margin: float) -> tuple[Float[np.ndarray, "3
 
 
 def about_second(angle: Float[np.ndarray, " time"]) -> Float[np.ndarray, "time 3 3"]:
-    """Rotations about e2, the axle of a disk."""
+    """Return rotations about e2, the axle of a disk."""
     c, s, o, e = np.cos(angle), np.sin(angle), np.zeros(len(angle)), np.ones(len(angle))
     return np.stack([np.stack([c, o, s], 1), np.stack([o, e, o], 1), np.stack([-s, o, c], 1)], 1)

@@ -54,7 +54,7 @@ class ConstantTorque:
 
 
 def andrews_squeezer() -> MechanismSystem:
-    r"""Andrews' squeezing mechanism, in the plane: seven bodies, ten pins, a spring and a motor.
+    r"""Return Andrews' squeezer in the plane: seven bodies, ten pins, a spring and a motor.
 
     A motor drives the body `K1` with 0.033 N m from rest; within 0.03 s it makes two and a half
     turns. There is no gravity. Bodies are called `K1` to `K7`, and their angles are those of the

@@ -27,7 +27,7 @@ def bicycle(
     tilt: float = math.pi / 10,
     gravity: float = 9.81,
 ) -> MechanismSystem:
-    r"""The benchmark bicycle of Meijaard, Papadopoulos, Ruina and Schwab, with a rigid rider.
+    r"""Return the bicycle of Meijaard, Papadopoulos, Ruina and Schwab, with a rigid rider.
 
     Its axes are those of the paper: $e_1$ ahead, $e_2$ to the right, $e_3$ down, the ground at
     $x_3 = 0$ and the rear wheel above the origin. Bodies: `rear wheel`, `frame`, `fork`, `front

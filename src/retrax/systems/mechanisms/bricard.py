@@ -17,7 +17,7 @@ _CORNERS = np.array(
 
 
 def bricard(*, width: float = 0.1, gravity: float = 9.81) -> MechanismSystem:
-    r"""Bricard's linkage of five bars and six hinges, in space: from the benchmarks of IFToMM.
+    r"""Return Bricard's linkage in space, five bars and six hinges: a benchmark of IFToMM.
 
     The bars, 1 m and 1 kg each, start along edges of a cube; each hinge is at right angles to the
     two bars that it joins. 30 equations bind 30 velocities, but one of them is redundant: the

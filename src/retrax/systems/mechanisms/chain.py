@@ -27,7 +27,7 @@ def chain(
     anchored: bool = True,
     gravity: float = 9.81,
 ) -> MechanismSystem:
-    """`n` equal bars in space, joined by balls in sockets: spherical pendulums one below another.
+    """Return `n` equal bars in space, joined by balls in sockets, one below another.
 
     They hang straight down from the origin, $e_3$ up; the first axis of each bar points down along
     it. Joints are called `joint 1`, `joint 2`, ... from the top; bars `bar 1`, `bar 2`, ...
@@ -57,7 +57,7 @@ def chain(
 def double_pendulum(
     lengths: ArrayLike = (1.0, 1.0), masses: ArrayLike = (1.0, 1.0), *, gravity: float = 9.81
 ) -> MechanismSystem:
-    """Two uniform bars in the plane, one below the other, that hang from a pin at the origin.
+    """Return two uniform bars in the plane, one below the other, on a pin at the origin.
 
     The pins are called `shoulder` and `elbow`, the bars `upper` and `lower`. The second axis of the
     plane points up.

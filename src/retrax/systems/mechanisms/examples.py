@@ -15,19 +15,19 @@ from retrax.systems.mechanisms.strandbeest import strandbeest_leg
 
 
 def turning_four_bar() -> Example:
-    """A four-bar linkage that starts upright and turns over, as in the benchmark of IFToMM."""
+    """Return a four-bar linkage that starts upright and turns over, a benchmark of IFToMM."""
     linkage = four_bar()
     return linkage, linkage.assemble(joint_rates={"A0": -1.0}), 0.005, 2_000
 
 
 def swinging_bricard() -> Example:
-    """Bricard's linkage, let go."""
+    """Return Bricard's linkage, let go."""
     linkage = bricard()
     return linkage, linkage.assemble(), 0.005, 2_000
 
 
 def pushed_bicycle() -> Example:
-    """A bicycle without a rider's hands at 4.6 m/s, pushed from the side: it rights itself."""
+    """Return a bicycle without hands at 4.6 m/s, pushed from the side: it rights itself."""
     bike, ahead, tip = bicycle(), 4.6, 0.5
     # All of it tips about the line on the ground through both contacts, at `tip` rad/s.
     heights = {"rear wheel": 0.3, "frame": 0.9, "fork": 0.7, "front wheel": 0.35}
@@ -40,19 +40,19 @@ def pushed_bicycle() -> Example:
 
 
 def swinging_double_pendulum() -> Example:
-    """A double pendulum let go from high up: it turns over and is chaotic."""
+    """Return a double pendulum let go from high up: it turns over and is chaotic."""
     pendulum = double_pendulum()
     return pendulum, pendulum.assemble(joints={"shoulder": 2.0, "elbow": 0.5}), 0.005, 4_000
 
 
 def walking_leg() -> Example:
-    """The leg of a beach animal whose crank was set going: the foot walks on the spot."""
+    """Return the leg of a beach animal whose crank was set going: the foot walks on the spot."""
     leg = strandbeest_leg()
     return leg, leg.assemble(joint_rates={"crank": 8.0}), 0.005, 2_000
 
 
 def reaching_arm() -> DrivenExample:
-    """An arm with six axes whose digital motors reach for a place and hold it."""
+    """Return an arm with six axes whose digital motors reach for a place and hold it."""
     plant, period = driven_arm(), 0.002
     start, end = [0.0, 0.2, 1.0, 0.0, 0.4, 0.0], [1.2, 0.8, 0.6, -0.5, 0.9, 1.2]
     law = JointsTo(

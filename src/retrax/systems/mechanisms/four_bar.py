@@ -13,7 +13,7 @@ MOST_LOOPS = 1000
 
 @explain_keywords
 def four_bar(N: int = 1, *, gravity: float = 9.81) -> MechanismSystem:
-    r"""`N` square four-bar linkages side by side, in the plane: problem A02 of IFToMM.
+    r"""Return `N` square four-bar linkages side by side, in the plane: problem A02 of IFToMM.
 
     `N + 1` cranks stand upright on pins `A0`, `A1`, ... that are 1 m apart, and `N` couplers join
     their upper ends. All are bars of 1 m and 1 kg. They have one freedom, the angle $\varphi$ of

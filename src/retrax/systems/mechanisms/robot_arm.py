@@ -28,7 +28,7 @@ _UPRIGHT = ((0.0, 0.0, -1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
 
 @explain_keywords
 def robot_arm(*, gravity: float = 9.81) -> MechanismSystem:
-    """An arm with six axes, about as large and heavy as one that works beside people.
+    """Return an arm with six axes, about as large and heavy as one that works beside people.
 
     It stands upright on the ground, $e_3$ up: a turret, upper arm and forearm of 0.425 and 0.392 m,
     and a wrist with three axes. Joints are called `base`, `shoulder`, `elbow`, `roll`, `pitch` and
@@ -41,7 +41,7 @@ def robot_arm(*, gravity: float = 9.81) -> MechanismSystem:
 
 @explain_keywords
 def driven_arm(*, gravity: float = 9.81) -> Actuated:
-    """`robot_arm` with a motor at each joint, from the base on: at most 150 and 28 N m."""
+    """Return `robot_arm` with a motor at each joint, from the base on: at most 150 and 28 N m."""
     arm = _arm(gravity)
     for name, limit in zip(_JOINTS, _TORQUES, strict=True):
         arm.add(Motor(name, bounds=(-limit, limit), name=f"{name} motor"))

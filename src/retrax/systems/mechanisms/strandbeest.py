@@ -31,7 +31,7 @@ _h, _i, _j, _k, _l, _m = 65.7, 49.0, 50.0, 61.9, 7.8, 15.0
 
 
 def strandbeest_leg(*, density: float = 1.0, gravity: float = 9.81) -> MechanismSystem:
-    """A leg of a beach animal, in the plane: eleven bars that a crank moves, with one freedom.
+    """Return a leg of a beach animal, in the plane: eleven bars moved by a crank.
 
     The crank turns about the origin on the pin `crank`; the other pin that holds the leg lies 38 cm
     beside it and 7.8 cm below. Bodies: `crank`, `upper rod`, `lower rod`, `hip` and `foot`, which

@@ -72,7 +72,7 @@ class Strand(NamedTuple):
         return self.weights @ rows
 
     def turning(self, omega: Nodes) -> Nodes:
-        """The angular velocities of the nodes, in space."""
+        """Return the angular velocities of the nodes, in space."""
         return jax.vmap(jnp.matmul)(self.frames, omega)
 
     def pushed(self, force: Vector, torque: Vector) -> Float[Array, " dim"]:
@@ -87,7 +87,7 @@ class Strand(NamedTuple):
 def slip(
     first: Strand, second: Strand, one: tuple[Nodes, Nodes], two: tuple[Nodes, Nodes]
 ) -> Vector:
-    """The slip (3), from the velocities (omega, v) of both rods."""
+    """Return the slip (3), from the velocities (omega, v) of both rods."""
     d = second.point - first.point
     (omega1, v1), (omega2, v2) = one, two
     turning = first.mean(first.turning(omega1)) + second.mean(second.turning(omega2))
@@ -115,23 +115,23 @@ class AbstractRollingPair(AbstractGroupSystem):
         return self.first, self.second
 
     def split(self, x: Coordinates) -> tuple[Part, Part]:
-        """The coordinates of each rod."""
+        """Return the coordinates of each rod."""
         one, two, _ = self.group.split(x)
         return one, two
 
     def joined(self, one: Part, two: Part, s: Float[Array, "2"] | None = None) -> Coordinates:
-        """The coordinates of both rods and of the points of contact, which are 0 by default."""
+        """Join the coordinates of both rods and of the points of contact, 0 by default."""
         return jnp.concatenate([one, two, jnp.zeros(2) if s is None else s])
 
     def strands(self, g: Pair) -> tuple[Strand, Strand]:
-        """Both rods at the contact."""
+        """Return both rods at the contact."""
         one, two, s = g
         alpha = weights(self.arcs[0], s[0], self.first.spacing, self.width)
         beta = weights(self.arcs[1], s[1], self.second.spacing, self.width)
         return Strand(one[0], one[1], alpha), Strand(two[0], two[1], beta)
 
     def gap_vector(self, g: Pair) -> Float[Array, "3"]:
-        r"""$d$, from the first centreline to the second at the contact."""
+        r"""Return $d$, from the first centreline to the second at the contact."""
         first, second = self.strands(g)
         return second.point - first.point
 
@@ -140,14 +140,14 @@ class AbstractRollingPair(AbstractGroupSystem):
         return jnp.sqrt(d @ d)
 
     def tangency(self, g: Pair) -> Float[Array, "2"]:
-        """(2): zero if s are the points closest to each other."""
+        """Return (2): zero if s are the points closest to each other."""
         first, second = self.strands(g)
         d = second.point - first.point
         one, two = self.tangents(g)
         return jnp.stack([-d @ one, d @ two])
 
     def tangents(self, g: Pair) -> tuple[Vector, Vector]:
-        """$R_1'$ and $R_2'$ at the contact."""
+        """Return $R_1'$ and $R_2'$ at the contact."""
         return self._along(slopes, g)
 
     @staticmethod
@@ -162,14 +162,14 @@ class AbstractRollingPair(AbstractGroupSystem):
         return slope @ at[1], curve @ at[1], np.concatenate([0 * by_way, by_way], axis=2)
 
     def curvature_of_gap(self, g: Pair) -> Float[Array, "2 2"]:
-        """$H$ of (4): the points of contact are the closest ones while it is positive definite."""
+        """Return $H$ of (4): the points of contact are the closest while it is definite."""
         d, (T1, T2), (K1, K2) = self.gap_vector(g), self.tangents(g), self._along(bends, g)
         across = -T1 @ T2
         rows = jnp.stack([T1 @ T1 - d @ K1, across]), jnp.stack([across, T2 @ T2 + d @ K2])
         return jnp.stack(rows)
 
     def _along(self, rule: Callable[..., Array], g: Pair) -> tuple[Vector, Vector]:
-        """Derivatives of both centrelines by the arc length; `rule` gives those of the weights."""
+        """Differentiate both centrelines by the arc length; `rule` gives that of the weights."""
         one, two, s = g
         alpha = rule(self.arcs[0], s[0], self.first.spacing, self.width)
         beta = rule(self.arcs[1], s[1], self.second.spacing, self.width)
@@ -178,16 +178,16 @@ class AbstractRollingPair(AbstractGroupSystem):
     def touching(
         self, one: Placement, two: Placement, guess: ArrayLike
     ) -> tuple[Float[Array, "2"], NewtonStatus]:
-        """The arc lengths at which the centrelines are closest, near `guess`."""
+        """Return the arc lengths at which the centrelines are closest, near `guess`."""
         return newton(lambda s: self.tangency((one, two, s)), jnp.asarray(guess), self.radius)
 
     def slip(self, g: Pair, xi: Coordinates) -> Float[Array, "3"]:
-        """$C$ of (3): the velocity with which the surfaces slip."""
+        """Return $C$ of (3): the velocity with which the surfaces slip."""
         one, two = self.split(xi)
         return slip(*self.strands(g), self.first.parts(one), self.second.parts(two))
 
     def reactions(self, g: Pair) -> tuple[Coordinates, ...]:
-        """The rows of the constraint: loads of unit multipliers, without those on held nodes."""
+        """Return the rows of the constraint: loads of unit multipliers, not those on held nodes."""
         units = jnp.eye(3)
         first, second = self.strands(g)
         d = second.point - first.point
@@ -200,23 +200,23 @@ class AbstractRollingPair(AbstractGroupSystem):
         )
 
     def mobile(self, mu: Coordinates) -> Coordinates:
-        """The velocities of the nodes; zero for the points of contact."""
+        """Return the velocities of the nodes; zero for the points of contact."""
         one, two = self.split(mu)
         return self.joined(self.first.mobility * one, self.second.mobility * two)
 
     def yielding(self, rows: tuple[Coordinates, ...]) -> Float[Array, "3 3"]:
-        """$A M^{-1} A^T$: how fast unit forces at the contact separate the surfaces."""
+        """Return $A M^{-1} A^T$: how fast unit forces at the contact separate the surfaces."""
         moved = [self.mobile(row) for row in rows]
         return jnp.stack([jnp.stack([jnp.sum(a * b) for b in moved]) for a in rows])
 
     def travel(self, g: Pair, one: Part, two: Part) -> Float[Array, "2"]:
-        r"""$\dot s$ of (4)."""
+        r"""Return $\dot s$ of (4)."""
         moved = self.group.tangent(g, self.joined(one, two))
         _, rate = jax.jvp(self.tangency, (g,), (moved,))
         return -solve(self.curvature_of_gap(g), rate)
 
     def contact_force(self, g: Pair, lam: Float[Array, "3"]) -> dict[str, Float[Array, "..."]]:
-        r"""The pressure $N = -\lambda\cdot\hat d$, the tangential part, and the friction needed."""
+        r"""Return the pressure $N = -\lambda\cdot\hat d$, the tangential part, needed friction."""
         d = self.gap_vector(g)
         axis = d / jnp.sqrt(d @ d)
         along = lam @ axis
@@ -249,14 +249,14 @@ class NoSlip(AbstractConstraint):
 
 
 def when_and_where(s: Places, t: float, h: float = 0.0) -> str:
-    """The time and the arc lengths, for steps of size `h` to a tenth of a step."""
+    """Return the time and the arc lengths, for steps of size `h` to a tenth of a step."""
     digits = max(0, math.ceil(1 - math.log10(abs(h)))) if h else None
     when = f"{t:.10g}" if digits is None else f"{t:.{digits}f}"
     return f"at t = {when} s, where s = ({float(s[0]):.4g}, {float(s[1]):.4g})"
 
 
 def degenerate(s: Places, t: float, H: Hessian, h: float = 0.0) -> str:
-    """The sentence about rods without a single point of contact, with the eigenvalues of $H$."""
+    """Return the sentence about rods without a single contact, with the eigenvalues of $H$."""
     H = np.asarray(H)
     values = np.linalg.eigvalsh((H + H.T) / 2)
     return (
@@ -267,14 +267,14 @@ def degenerate(s: Places, t: float, H: Hessian, h: float = 0.0) -> str:
 
 
 def too_flat(H: Hessian) -> bool:
-    """Whether the points of contact are not the closest ones, or hardly so."""
+    """Return whether the points of contact are not the closest ones, or hardly so."""
     H = np.asarray(H)
     values = np.linalg.eigvalsh((H + H.T) / 2)
     return not values[0] > FLATTEST * np.mean(values)
 
 
 def beyond(s: Places, t: float, reach: float, h: float = 0.0) -> str:
-    """The sentence about a bump that does not lie within the rods."""
+    """Return the sentence about a bump that does not lie within the rods."""
     return (
         f"The contact comes closer than {reach:g} m to an end of a rod {when_and_where(s, t, h)}: "
         "some of the nodes that carry it would lie beyond the end."

@@ -101,7 +101,7 @@ class CoulombStep(NamedTuple):
 def recorded(
     system: RodsInContact, before: State, after: State, first: Vector, last: Vector
 ) -> ContactRecord:
-    """What the contact does in a step with these impulses on rod 1; it never jams.
+    """Return what the contact does in a step with these impulses on rod 1; it never jams.
 
     Nothing is solved again. There are no joints.
     """
@@ -211,7 +211,7 @@ def _first(
     def predicted(
         p: Scalar, q: Across, gap: Scalar, slip: Across
     ) -> tuple[Scalar, Across, Bool[Array, ""]]:
-        """The impulses that obey the law, as far as S tells."""
+        """Return the impulses that obey the law, predicted by S."""
         push = jnp.maximum(p - gap / (h * stiff), 0.0)
         friction, slips = friction_within(system, give, q - solve(give, slip), push)
         if system.friction is None:

@@ -32,7 +32,7 @@ def crossed_rods(
     restitution: ArrayLike = 0.0,
     **rod: Any,
 ) -> tuple[RodsInContact, State]:
-    r"""Two stretched rods across each other, clamped, pressed together and kicked.
+    r"""Return two stretched rods across each other, clamped, pressed together and kicked.
 
     Both have the length 2, the radius 1/20, $EA = \rho A = 1$ and $\nu = \tfrac12$, and are
     stretched by 1.2; rod 1 lies below. There is no gravity unless `gravity` is given.
@@ -77,7 +77,7 @@ def kicked(
     unilateral: bool = False,
     restitution: ArrayLike = 0.0,
 ) -> tuple[RodsInContact, State]:
-    """The rods of `pair` placed at `g` with another kick or contact law."""
+    """Return the rods of `pair` placed at `g` with another kick or contact law."""
     other = type(pair)(
         pair.first,
         pair.second,
@@ -91,7 +91,7 @@ def kicked(
 
 
 def _laid(pair: RodsInContact, pressed: float, degrees: float, meet: tuple[float, float]) -> Pair:
-    """Straight rods; those to be pressed are bowed away from each other, so as not to overlap."""
+    """Lay straight rods; those to be pressed are bowed away from each other, not to overlap."""
     angle = np.radians(degrees)
     directions = np.array([[1.0, 0.0, 0.0], [np.cos(angle), np.sin(angle), 0.0]])
     crossing = _STRETCH * (meet[0] - _LENGTH / 2) * directions[0]
@@ -111,7 +111,7 @@ def _laid(pair: RodsInContact, pressed: float, degrees: float, meet: tuple[float
 
 
 def _kicks(pair: RodsInContact, size: float) -> Float[Array, " dim"]:
-    """Velocities of both rods: two sine waves along each, in all directions."""
+    """Return velocities of both rods: two sine waves along each, in all directions."""
 
     def waves(rod):
         s = np.asarray(rod.spacing) * np.arange(rod.nodes)

@@ -71,7 +71,7 @@ class Medium(NamedTuple):
 def dispersion(
     rod: "AbstractRod", k: ArrayLike, *, stretch: float = 1.0, lattice: bool = True
 ) -> dict[str, Numbers]:
-    """The frequencies (1) and (2) of waves with the wave numbers `k` on an evenly stretched rod.
+    """Return the frequencies (1) and (2) of the wave numbers `k` on an evenly stretched rod.
 
     Names are `stretch`, `twist`, and for both planes `bending x`, `shear x`, `bending y`,
     `shear y`: the direction in which the first axis of a frame, or the second, moves.
@@ -91,7 +91,7 @@ def _on_lattice(of: Medium, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _frequencies(
     of: Medium, S: np.ndarray, c: np.ndarray, stretch: float | np.ndarray
 ) -> dict[str, np.ndarray]:
-    """The frequencies (1) and (2), by name; of many stretches where these are a column."""
+    """Return the frequencies (1) and (2), by name; of many stretches where these are a column."""
     EA, mass, moments = of.stretching[2], of.mass, of.moments
     stretched = S * np.sqrt(EA / mass)  # (1)
     out = {"stretch": stretched, "twist": S * np.sqrt(of.bending[2] / moments[2])}
@@ -108,7 +108,7 @@ def _frequencies(
 
 
 def printed_dispersion(rod: "AbstractRod", k: ArrayLike) -> dict[str, Numbers]:
-    """The frequencies (3) of shear and bending that follow from (13) of the paper."""
+    """Return the frequencies (3) of shear and bending that follow from (13) of the paper."""
     k = _wave_numbers(rod, k)
     of = _medium(rod)
     shear, bending = of.stretching[0] / of.mass, of.bending[0] / of.moments[0]
@@ -117,7 +117,7 @@ def printed_dispersion(rod: "AbstractRod", k: ArrayLike) -> dict[str, Numbers]:
 
 
 def wave_speeds(rod: "AbstractRod", stretch: float = 1.0) -> dict[str, float]:
-    r"""Speeds per unstretched length: stretch, twist, and $\sqrt{N_0/g\rho A}$ of a string."""
+    r"""Return speeds per unstretched length: stretch, twist, and $\sqrt{N_0/g\rho A}$."""
     _require_rod(rod)
     stretch = require_number("stretch", stretch, "> 0")
     of = _medium(rod)
@@ -132,12 +132,12 @@ def wave_speeds(rod: "AbstractRod", stretch: float = 1.0) -> dict[str, float]:
 
 
 def fastest(rod: "AbstractRod", stretch: float = 1.0) -> float:
-    r"""The highest frequency $\omega$ on the lattice."""
+    r"""Return the highest frequency $\omega$ on the lattice."""
     return float(fastest_of_each(rod, np.array([stretch]))[0])
 
 
 def fastest_of_each(rod: "AbstractRod", stretches: np.ndarray) -> np.ndarray:
-    """The highest frequency at each of many stretches."""
+    """Return the highest frequency at each of many stretches."""
     highest = np.zeros(len(stretches))
     media = _media(rod)
     for of in media:
@@ -155,7 +155,7 @@ def fastest_of_each(rod: "AbstractRod", stretches: np.ndarray) -> np.ndarray:
 
 
 def _alone(of: Medium, stretches: np.ndarray) -> np.ndarray:
-    """The highest frequency of a segment without neighbours: it shears, $S = 2/h$ and $c = 1$."""
+    """Return the highest frequency of a lone segment: it shears, $S = 2/h$ and $c = 1$."""
     rigid = of._replace(bending=np.zeros(3))
     S, c = np.array([2 / of.spacing]), np.ones(1)
     found = _as_numbers(_frequencies(rigid, S, c, stretches[:, None]), S)
@@ -169,7 +169,7 @@ def _require_rod(rod: object) -> None:
 
 
 def _wave_numbers(rod: object, k: object) -> Numbers:
-    """`k` as a list, for a rod."""
+    """Return `k` as a list, for a rod."""
     _require_rod(rod)
     numbers = np.atleast_1d(host_float64("k", k))
     if numbers.ndim != 1:
@@ -189,7 +189,7 @@ def _as_numbers(out: dict[str, np.ndarray], k: Numbers) -> dict[str, np.ndarray]
 
 
 def _medium(rod: "AbstractRod") -> Medium:
-    """What a rod is made of, if it is the same all along."""
+    """Return what a rod is made of, if it is the same all along."""
     made = _media(rod)
     if len(made) > 1:
         raise BadInput(
@@ -200,7 +200,7 @@ def _medium(rod: "AbstractRod") -> Medium:
 
 
 def _media(rod: "AbstractRod") -> list[Medium]:
-    """What the segments of a rod are made of, each kind once."""
+    """Return what the segments of a rod are made of, each kind once."""
     nodes = np.asarray(rod.inertia).reshape(-1, 6)
     joined = np.ones(len(nodes) - 1, bool) if rod.between is None else rod.between
     # A node between two segments gives a half of its inertia to each, one at an end all of it.
@@ -216,7 +216,7 @@ def _media(rod: "AbstractRod") -> list[Medium]:
 
 
 def _roots(a: float, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The square roots of both solutions x of a x^2 - b x + c = 0, the smaller first."""
+    """Return the square roots of both solutions x of a x^2 - b x + c = 0, the smaller first."""
     larger = (b + np.sqrt(np.maximum(b * b - 4 * a * c, 0.0))) / (2 * a)
     # Under strong tension a standing wave has no stiffness: both roots are then zero or below.
     smaller = np.divide(c, a * larger, out=np.zeros_like(larger), where=larger > 0)
@@ -224,7 +224,7 @@ def _roots(a: float, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def longest_step(highest: float, damping: float, split: bool) -> tuple[float, str]:
-    """The bound on steps by (4), with `split`, or by (5); and its cause, in words."""
+    """Return the bound on steps by (4), with `split`, or by (5); and its cause, in words."""
     waves = 2 / highest
     if damping == 0:
         return waves, "its fastest wave"

@@ -72,7 +72,7 @@ class AbstractRod(AbstractNodes):
         return None
 
     def segments(self, g: Placement) -> Segment:
-        """The strain of every segment, and what its loads are computed from."""
+        """Return the strain of every segment, and what its loads are computed from."""
         frames, places = g
 
         def one(before, after, step, h, joined):
@@ -102,7 +102,7 @@ class AbstractRod(AbstractNodes):
         return energy
 
     def deformed(self, strain: Strain) -> Strain:
-        r"""$\Gamma - \Gamma_0$ and $\Omega - \Omega_0$."""
+        r"""Return $\Gamma - \Gamma_0$ and $\Omega - \Omega_0$."""
         gamma, omega = strain
         rest = _E3 if self.rest_stretch is None else self.rest_stretch.rows()
         if self.rest_curvature is not None:
@@ -110,13 +110,13 @@ class AbstractRod(AbstractNodes):
         return Strain(gamma - jnp.broadcast_to(rest, gamma.shape), omega)
 
     def _stored(self, strain: Float[Array, "segments 3"], stiff: PerSegment) -> Float[Array, ""]:
-        """The elastic energy of strains."""
+        """Return the elastic energy of strains."""
         if self.spacing.ndim == 0:
             return self.spacing / 2 * _work(strain * strain, stiff)
         return _work(self.spacing[:, None] / 2 * (strain * strain), stiff)
 
     def resultants(self, strain: Strain) -> Strain:
-        r"""The stress resultants $n = C_1(\Gamma - \Gamma_0)$ and $m = C_2(\Omega - \Omega_0)$."""
+        r"""Return the resultants $n = C_1(\Gamma - \Gamma_0)$ and $m = C_2(\Omega - \Omega_0)$."""
         extra, bent = self.deformed(strain)
         return Strain(scaled(extra, self.stretching), scaled(bent, self.bending))
 
@@ -124,7 +124,7 @@ class AbstractRod(AbstractNodes):
         return self.held(self._conservative_loads(g))
 
     def _conservative_loads(self, g: Placement) -> Coordinates:
-        """The loads that have a potential, those on held nodes included."""
+        """Return the loads that have a potential, those on held nodes included."""
         dead = None if self.loads is None else self.loads.dead
         more = None if dead is None else beside(None, dead)
         return self._pushed(g, self._at_the_end(torque=False), None, more)
@@ -135,7 +135,7 @@ class AbstractRod(AbstractNodes):
     def pushed(
         self, g: Placement, t: Float[Array, ""], stress: Strain | None = None
     ) -> Coordinates:
-        """The loads at a place and a time, of its own elastic stresses or of these."""
+        """Return the loads at a place and a time, of its own elastic stresses or of these."""
         now = self.at_time(t)
         muscle = None if now.muscle is None else now.muscle.rows()
         more = None if now.loads is None else now.loads.on(g[0])
@@ -149,7 +149,7 @@ class AbstractRod(AbstractNodes):
         more: Float[Array, "nodes 6"] | None,
         stress: Strain | None = None,
     ) -> Coordinates:
-        """The loads of segments and of gravity, those on the last node and `more` on all."""
+        """Return the loads of segments and of gravity, those on the last node and `more` on all."""
         seg = self.segments(g)
         n, m = self.resultants(seg.strain) if stress is None else stress
         stress = Strain(n, m if muscle is None else m - muscle)
@@ -160,7 +160,7 @@ class AbstractRod(AbstractNodes):
         return flat if more is None else flat + more.reshape(-1)
 
     def _at_the_end(self, torque: bool) -> Float[Array, "6"] | None:
-        """The loads on the last node."""
+        """Return the loads on the last node."""
         turn = self.end_torque if torque else None
         if turn is None and self.end_force is None:
             return None
@@ -204,7 +204,7 @@ class AbstractRod(AbstractNodes):
         return change
 
     def _friction(self, g: Placement, xi: Coordinates) -> Coordinates:
-        """The forces of damping, from stresses proportional to the rates of the strains."""
+        """Return the forces of damping, from stresses proportional to the rates of the strains."""
         assert self.damping is not None
         seg, moved = jax.jvp(self.segments, (g,), (self.group.tangent(g, xi),))
         times = self.damping if self.damping.ndim == 0 else self.damping[:, None]
@@ -217,7 +217,7 @@ class AbstractRod(AbstractNodes):
     def _damped(
         self, g: Placement, mu: Coordinates, h: Float[Array, ""], carried: Coordinates | None
     ) -> Coordinates:
-        """The change of the momentum by damping in a time `h`, to order 2, with `g` constant."""
+        """Return the change of momentum by damping in a time `h`, to order 2, `g` constant."""
 
         def friction(mu: Coordinates) -> Coordinates:
             xi = self.mobility * mu
@@ -226,7 +226,7 @@ class AbstractRod(AbstractNodes):
         return h * friction(mu + h / 2 * friction(mu))
 
     def unfolded(self, g: Placement) -> Bool[Array, ""]:
-        """Whether all segments are bent by clearly less than half a turn."""
+        """Return whether all segments are bent by clearly less than half a turn."""
         frames, _ = g
         traces = jnp.sum(frames[:-1] * frames[1:], axis=(1, 2))
         if self.between is not None:
@@ -241,7 +241,7 @@ class AbstractRod(AbstractNodes):
         return jax.vmap(one, in_axes=per_segment)(g[0][:-1], seg, *stress, self.spacing)
 
     def _on_nodes(self, load: Loads, more: Float[Array, "6"] | None = None) -> Coordinates:
-        """The loads of all segments, added up at the nodes; `more` on the last one."""
+        """Return the loads of all segments, added up at the nodes; `more` on the last one."""
         before, after, pull = load
         first = jnp.concatenate([before[:1], pull[:1]], axis=1)
         inner = jnp.concatenate([before[1:] + after[:-1], pull[1:] - pull[:-1]], axis=1)
@@ -274,7 +274,7 @@ class AbstractRod(AbstractNodes):
     def energy_rate(
         self, g: Placement, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
     ) -> Float[Array, ""]:
-        """The rate by rest shapes that change, and the work of supports that move."""
+        """Return the rate by rest shapes that change, and the work of supports that move."""
         rate = jax.grad(lambda t: self.at_time(t).potential_energy(g))(t)
         loads = self.at_time(t)._conservative_loads(g)
         return rate - (loads - self.held(loads)) @ xi
@@ -308,14 +308,14 @@ class AbstractRod(AbstractNodes):
             )
 
     def hardest(self, states: State) -> int:
-        """The rod whose waves are the fastest."""
+        """Return the rod whose waves are the fastest."""
         stretches, which = np.unique(
             np.round(self._stretch(states.g[1]), _DIGITS), return_inverse=True
         )
         return int(np.argmax(fastest_of_each(self, stretches)[which]))
 
     def _stretch(self, places: object) -> np.ndarray:
-        """The largest stretch of a segment between nodes along the last axis but one."""
+        """Return the largest stretch of a segment between nodes along the last axis but one."""
         steps = np.diff(np.asarray(places), axis=-2)
         lengths = np.sqrt(np.sum(steps * steps, axis=-1))
         if self.spacing.ndim == 0:
@@ -342,7 +342,7 @@ class AbstractRod(AbstractNodes):
         require_each(self._require_bent, g[0], fine=unbent)
 
     def _traces(self, frames: np.ndarray) -> np.ndarray:
-        """The traces of the relative rotations of neighbours."""
+        """Return the traces of the relative rotations of neighbours."""
         traces = np.sum(frames[..., :-1, :, :] * frames[..., 1:, :, :], axis=(-2, -1))
         return traces if self.between is None else np.where(self.between, traces, 3.0)
 
@@ -362,5 +362,5 @@ def scaled(rows: Float[Array, "n m"], by: Float[Array, "..."]) -> Float[Array, "
 
 
 def _work(rows: Float[Array, "n 3"], by: Float[Array, "..."]) -> Float[Array, ""]:
-    """The sum of all entries of `scaled`."""
+    """Return the sum of all entries of `scaled`."""
     return jnp.sum(rows @ by) if by.ndim == 1 else jnp.sum(rows * by)

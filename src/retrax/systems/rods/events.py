@@ -48,7 +48,7 @@ Hit = tuple[int, int, int, float]
 
 
 def kinds(system: "RodsInContact") -> tuple[type[ContactLost], ...]:
-    """The errors that may end the contact, in the order of `margins`."""
+    """Return the errors that may end the contact, in the order of `margins`."""
     always = (ContactDegenerate, ContactLeftRod)
     if system.unilateral:
         return always
@@ -56,7 +56,7 @@ def kinds(system: "RodsInContact") -> tuple[type[ContactLost], ...]:
 
 
 def margins(system: "RodsInContact", state: State) -> Float[Array, " kinds"]:
-    """How far each condition of (1) is from failing; positive while the contact lasts."""
+    """Return how far each condition of (1) is from failing; positive while the contact lasts."""
     g = state.g
     s, reach = g[2], SUPPORT * system.width
     one, two = (
@@ -132,7 +132,7 @@ def _sentence(
 
 
 def _steepness(H: Float[Array, "2 2"]) -> Float[Array, ""]:
-    """The smaller eigenvalue over the size of the mean of both."""
+    """Return the smaller eigenvalue over the size of the mean of both."""
     mean, half = (H[0, 0] + H[1, 1]) / 2, (H[0, 0] - H[1, 1]) / 2
     return (mean - jnp.sqrt(half * half + H[0, 1] * H[1, 0])) / jnp.abs(mean)
 
@@ -147,7 +147,7 @@ class Overlap(NamedTuple):
 
 
 def overlooked(system: "RodsInContact", states: State) -> str | None:
-    """A sentence about the first saved state in which the rods pass through each other, if any."""
+    """Return a sentence about the first saved state with rods inside each other, if any."""
     found = first_overlap(system, states)
     if found is None:
         return None
@@ -162,7 +162,7 @@ def overlooked(system: "RodsInContact", states: State) -> str | None:
 
 
 def first_overlap(system: "RodsInContact", states: State) -> Overlap | None:
-    """The first saved state in which the rods overlap away from their contact."""
+    """Return the first saved state in which the rods overlap away from their contact."""
     (_, one), (_, two), s = (states.g[0], states.g[1], np.asarray(states.g[2]))
     one, two, times = np.asarray(one), np.asarray(two), np.asarray(states.t)
     h = [float(rod.spacing) for rod in system.rods]
@@ -186,7 +186,7 @@ def first_overlap(system: "RodsInContact", states: State) -> Overlap | None:
 def _near(
     s: Float[np.ndarray, "t 2"], nodes: tuple[int, int], h: list[float], reach: float
 ) -> Bool[np.ndarray, "t n m"]:
-    """Whether both segments of a pair lie at the contact."""
+    """Return whether both segments of a pair lie at the contact."""
     beside = [
         np.abs((np.arange(n - 1) + 0.5) * d - s[:, [k]]) <= reach + d
         for k, (n, d) in enumerate(zip(nodes, h, strict=True))
@@ -195,7 +195,7 @@ def _near(
 
 
 def _with_itself(places: Points, h: float, wide: float) -> Hit | None:
-    """The deepest overlap of a rod with itself."""
+    """Return the deepest overlap of a rod with itself."""
     n = places.shape[1] - 1
     apart = h * np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
     near = np.broadcast_to(apart <= np.pi * wide + 2 * h, (len(places), n, n))
@@ -203,7 +203,7 @@ def _with_itself(places: Points, h: float, wide: float) -> Hit | None:
 
 
 def _deepest(one: Points, two: Points, near: Bool[np.ndarray, "t n m"], wide: float) -> Hit | None:
-    """The deepest overlap of two rods among pairs of segments that are not `near`."""
+    """Return the deepest overlap of two rods among pairs of segments that are not `near`."""
     limit = wide * (1 - _SHALLOW)
     u, w = np.diff(one, axis=1), np.diff(two, axis=1)
     middles = [x[:, :-1] + d / 2 for x, d in ((one, u), (two, w))]
@@ -228,7 +228,7 @@ def _segments(
     q: Float[np.ndarray, "pairs 3"],
     w: Float[np.ndarray, "pairs 3"],
 ) -> Float[np.ndarray, " pairs"]:
-    """The distances (2) of pairs of segments."""
+    """Return the distances (2) of pairs of segments."""
     r = p - q
     a, b, c = (np.sum(x * y, axis=1) for x, y in ((u, u), (u, w), (w, w)))
     d, e = np.sum(u * r, axis=1), np.sum(w * r, axis=1)

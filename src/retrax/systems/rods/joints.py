@@ -173,7 +173,7 @@ class EndJoints(AbstractHolonomic):
         )
 
     def _rows(self, knot: Knot, some: Placement) -> Float[Array, "k m"]:
-        """The rows of a knot on its own nodes."""
+        """Return the rows of a knot on its own nodes."""
         out = []
         for j in knot.joints:
             ends = self._local(knot, j)
@@ -184,7 +184,7 @@ class EndJoints(AbstractHolonomic):
         return jnp.concatenate(out)
 
     def _local(self, knot: Knot, joint: int) -> tuple[int, ...]:
-        """The ends of a joint among the nodes of its knot."""
+        """Return the ends of a joint among the nodes of its knot."""
         return tuple(k if k == GROUND else knot.nodes.index(k) for k in self.ends[joint])
 
 
@@ -195,7 +195,7 @@ def end_joints(
     mobility: np.ndarray | None,
     carried: tuple[int, ...],
 ) -> EndJoints | None:
-    """The joints of rods as they stand in the placement `drawn`; `None` if there are none.
+    """Return the joints of rods in the placement `drawn`; `None` if there are none.
 
     `carried` are nodes on bases that move; `mobility` is `None` where it is not known yet.
     """
@@ -228,7 +228,7 @@ def end_joints(
 
 
 def _node(name: str, body: object, sizes: tuple[int, ...]) -> int:
-    """The node that an end of a joint is on, `GROUND` for the ground."""
+    """Return the node that an end of a joint is on, `GROUND` for the ground."""
     if body == "ground":
         return GROUND
     found = _NAME.fullmatch(body) if isinstance(body, str) else None
@@ -264,7 +264,7 @@ def _require_independent(joints: EndJoints, drawn: HostPlacement, mobility: np.n
 
 
 def worst(solved: list[NewtonStatus]) -> NewtonStatus:
-    """Many solves as one: iterations add up, the rest is as in the worst of them."""
+    """Combine many solves: iterations add up, the rest is as in the worst of them."""
     converged, residual, iterations = (jnp.stack(x) for x in zip(*solved, strict=True))
     return NewtonStatus(jnp.all(converged), jnp.max(residual), jnp.sum(iterations))
 
@@ -274,13 +274,13 @@ def _poses(g: Placement, ends: tuple[int, ...]) -> list[Pose]:
 
 
 def _some(g: Placement, knot: Knot) -> Placement:
-    """The placement of the nodes of a knot."""
+    """Return the placement of the nodes of a knot."""
     frames, places = g
     return jnp.stack([frames[k] for k in knot.nodes]), jnp.stack([places[k] for k in knot.nodes])
 
 
 def _among(knot: Knot, count: int, flat: Float[Array, " m"]) -> Float[Array, "nodes 6"]:
-    """Numbers of the nodes of a knot among those of all nodes."""
+    """Return numbers of the nodes of a knot among those of all nodes."""
     total = jnp.zeros((count, 6))
     for k, row in zip(knot.nodes, flat.reshape(-1, 6), strict=True):
         own = (np.arange(count) == k).astype(float)

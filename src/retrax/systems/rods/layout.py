@@ -21,7 +21,7 @@ Scalar = Float[Array, ""]
 
 
 def first_frame(direction: ArrayLike, normal: ArrayLike | None) -> Rotation:
-    """The frame with its third axis along `direction` and its first one near `normal`."""
+    """Return the frame with its third axis along `direction` and its first one near `normal`."""
     along = finite64("direction", direction, (3,))
     across = None if normal is None else finite64("normal", normal, (3,))
     frame = evaluated(_frame, along, across)
@@ -45,7 +45,7 @@ def straight(
     start: ArrayLike,
     stretch: float | Scalar,
 ) -> Placement:
-    """All nodes with one frame, in a row along its third axis."""
+    """Return all nodes with one frame, in a row along its third axis."""
     frame = first_frame(direction, normal)
     if not is_traced(stretch):
         stretch = require_number("stretch", stretch, "> 0")
@@ -61,7 +61,7 @@ def relaxed(
     frame: Rotation,
     start: Vector,
 ) -> Placement:
-    """The placement with these strains of kind `kind`, node after node."""
+    """Return the placement with these strains of kind `kind`, node after node."""
 
     def one(before: tuple[Rotation, Vector], strain: tuple[Vector, Vector]):
         R, r = before

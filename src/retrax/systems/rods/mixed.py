@@ -74,14 +74,14 @@ def linearised(
 
 
 def stiffness(rod: Rod) -> Float[np.ndarray, "segments 6"]:
-    """The diagonal of $C$ in every segment."""
+    """Return the diagonal of $C$ in every segment."""
     shape = (rod.elements, 3)
     both = (np.broadcast_to(np.asarray(x), shape) for x in (rod.stretching, rod.bending))
     return np.concatenate(list(both), axis=1)
 
 
 def stresses(rod: Rod, g: Placement | HostPlacement) -> Float[np.ndarray, "segments 6"]:
-    """The elastic stresses in every segment; none where strains are round-off of places."""
+    """Return the elastic stresses in every segment; none where strains are round-off of places."""
     strains, h = np.asarray(_strains(rod, g)), float(rod.spacing)
     far = 1 + np.abs(np.asarray(g[1])).max() / h
     least = 8 * np.finfo(float).eps * np.array([far] * 3 + [1 / h] * 3)
@@ -97,7 +97,7 @@ def _strains(rod: Rod, g: Placement) -> Array:
 def _derivatives(
     rod: Rod, g: Placement, stress: Float[Array, "segments 6"]
 ) -> tuple[Array, Array, Array, Array]:
-    """Strains less those at rest, and loads; and beside them their derivatives by moves.
+    """Return strains less those at rest, and loads; and beside them their derivatives by moves.
 
     A segment feels two nodes and a node three: all nodes $k = j$ modulo 2 or 3 move at once.
     """
@@ -187,7 +187,7 @@ class Mixed:
 def _entries(
     down: int, right: int, blocks: Float[np.ndarray, "n b c"]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The entries of blocks that stand every twelve rows and columns: where, and what."""
+    """Return the entries of blocks that stand every twelve rows and columns: where, and what."""
     n, b, c = blocks.shape
     start = 12 * np.arange(n)[:, None, None]
     i = start + down + np.arange(b)[:, None]
@@ -205,7 +205,7 @@ def units(rod: Rod) -> tuple[Float[np.ndarray, "6"], float]:
 def unresisted(
     rod: Rod, g: Placement | HostPlacement, here: Here
 ) -> Float[np.ndarray, "nodes 6 m"] | None:
-    """The rigid motions that supports admit and that change no load; `None` without them."""
+    """Return the rigid motions that supports admit and that change no load; `None` without them."""
     frames, places = (np.asarray(x) for x in g)
     zero, away = np.zeros((3, rod.nodes, 3)), places - places[-1]
     turns = np.einsum("kji->jki", frames), np.cross(np.eye(3)[:, None], away)
@@ -224,7 +224,7 @@ def unresisted(
 def _combined(
     motions: Float[np.ndarray, "m nodes 6"], rows: Float[np.ndarray, "m n"]
 ) -> Float[np.ndarray, "k nodes 6"]:
-    """The combinations of motions of which the same combinations of `rows` vanish."""
+    """Return the combinations of motions of which the same combinations of `rows` vanish."""
     if not rows.size:
         return motions
     left, found, _ = np.linalg.svd(rows)

@@ -44,7 +44,7 @@ _LOOKED_AT, _SKEW = (0.0, 0.1, 1.0, 10.0), 1e-9
 def per_segment(
     name: str, value: ArrayLike, elements: int, shape: tuple[int, ...]
 ) -> Float[Array, "..."]:
-    """A positive property of segments: of this shape, or in rows, one for each segment."""
+    """Return a positive property of segments: of this shape, or in rows, one for each segment."""
     array = float64(name, value)
     if array.shape not in (shape, (elements, *shape)):
         one = "a number" if shape == () else f"{shape[0]} numbers"
@@ -59,7 +59,7 @@ def per_segment(
 
 
 def segment_arcs(elements: int, spacing: Scalar) -> Float[Array, " segments"]:
-    """The arc lengths of the middles of all segments."""
+    """Return the arc lengths of the middles of all segments."""
     return evaluated(lambda h: h * (jnp.arange(elements, dtype=float) + 0.5), spacing)
 
 
@@ -70,7 +70,7 @@ def profile(
     places: str,
     weights: Float[Array, " places"] | None = None,
 ) -> Profile | None:
-    """A vector along the rod at `arcs`, which are called `places`, times `weights`."""
+    """Return a vector along the rod at `arcs`, which are called `places`, times `weights`."""
     if value is None:
         return None
     if callable(value):
@@ -105,7 +105,7 @@ def node_loads(
     at_end: dict[str, EndLoad | None],
     per_length: dict[str, AlongRod | None],
 ) -> NodeLoads | None:
-    """The loads of the four kinds of `NodeLoads`, in this order: on the last node, and per length.
+    """Return the loads of `NodeLoads`, in this order: on the last node, and per length.
 
     The names are those of the options.
     """
@@ -122,7 +122,7 @@ def node_loads(
 
 
 def _lumped(elements: int, h: Scalar) -> tuple[Float[Array, " nodes"], Float[Array, " nodes"]]:
-    """The arc lengths of all nodes, and the lengths that they stand for."""
+    """Return the arc lengths of all nodes, and the lengths that they stand for."""
     weights = np.ones(elements + 1)
     weights[[0, -1]] = 0.5
     return h * jnp.arange(elements + 1, dtype=float), h * jnp.asarray(weights)
@@ -131,7 +131,7 @@ def _lumped(elements: int, h: Scalar) -> tuple[Float[Array, " nodes"], Float[Arr
 def _end_load(
     name: str, load: EndLoad, arcs: Float[Array, " nodes"], last: Float[Array, " nodes"]
 ) -> Profile:
-    """A load on the last node: a vector, or a function of time."""
+    """Return a load on the last node: a vector, or a function of time."""
     if not callable(load):
         return Profile(evaluated(jnp.outer, last, finite64(name, load, (3,))))
     function = as_pytree(load)
@@ -140,7 +140,7 @@ def _end_load(
 
 
 def _both(one: Profile | None, two: Profile | None) -> Profile | None:
-    """The sum of two profiles."""
+    """Add two profiles."""
     if one is None or two is None:
         return two if one is None else one
     constants = [x.constant for x in (one, two) if x.constant is not None]
@@ -158,7 +158,7 @@ def drag_rates(
     nodal: Float[Array, " dim"],
     spacing: Scalar,
 ) -> Drag | None:
-    """The rates at which drag takes momenta away.
+    """Return the rates at which drag takes momenta away.
 
     `mass` and `inertia` are those per length, `nodal` is the inertia of all nodes.
     """
@@ -203,7 +203,7 @@ def _drag(name: str, value: ArrayLike) -> Float[Array, "..."]:
 
 
 def moving_base(base: MovingBase | None, end: str) -> tuple[Base, ...]:
-    """The support of the first node, if it moves."""
+    """Return the support of the first node, if it moves."""
     if base is None:
         return ()
     if end == "free":

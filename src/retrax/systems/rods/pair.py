@@ -191,7 +191,7 @@ class RodsInContact(AbstractRollingPair):
         return Derivative(xi, rate + lam[0] * rows[0] + lam[1] * rows[1] + lam[2] * rows[2])
 
     def multipliers(self, state: State) -> Float[Array, "3"]:
-        """The force on rod 1 at a state, in space."""
+        """Return the force on rod 1 at a state, in space."""
         return self._pushed(state.g, state.momentum, state.t)[3]
 
     def reaction(self, state: State) -> Coordinates:
@@ -199,7 +199,7 @@ class RodsInContact(AbstractRollingPair):
         return lam[0] * rows[0] + lam[1] * rows[1] + lam[2] * rows[2]
 
     def constraint_violation(self, state: State) -> Float[Array, ""]:
-        """As for any system; of rods that may part, how fast closed surfaces approach."""
+        """Return the violation; of rods that may part, how fast closed surfaces approach."""
         if not self.unilateral:
             return super().constraint_violation(state)
         return broken(self, state.g, self.mobile(state.momentum))
@@ -207,7 +207,7 @@ class RodsInContact(AbstractRollingPair):
     def _pushed(
         self, g: Pair, mu: Coordinates, t: Float[Array, ""]
     ) -> tuple[Coordinates, Coordinates, tuple[Coordinates, ...], Float[Array, "3"]]:
-        r"""Velocity, rate of the momentum without contact, rows $A$ and the multipliers.
+        r"""Return velocity, rate of the momentum without contact, rows $A$ and the multipliers.
 
         $AM^{-1}A^T\lambda = -AM^{-1}\dot\mu_{\text{free}} - \dot A\,M^{-1}\mu$: the points of
         contact have no inertia, so their accelerations do not enter.
@@ -251,7 +251,7 @@ class RodsInContact(AbstractRollingPair):
         return one + two
 
     def symmetries(self) -> Symmetries:
-        """None: rigid motions turn all nodes together and are not translations of the group."""
+        """Return no symmetry: rigid motions turn all nodes and are no translations of the group."""
         none = np.zeros((0, self.group.dim))
         return Symmetries(none, none)
 
@@ -261,7 +261,7 @@ class RodsInContact(AbstractRollingPair):
         return super().conservative and rods and not self.unilateral
 
     def power(self, state: State) -> Float[Array, ""]:
-        """As for any system; what a contact takes that may slip and open, steps tell."""
+        """Return the power; what a contact takes that may slip and open, steps record."""
         if not self.unilateral:
             return super().power(state)
         g, mu, t, xi = state.g, state.momentum, state.t, self.mobile(state.momentum)
@@ -278,7 +278,7 @@ class RodsInContact(AbstractRollingPair):
         return named("momentum", p) | named("angular momentum", turn)
 
     def crossed(self, angle: float = 90.0, meet: ArrayLike | None = None, gap: float = 0.0) -> Pair:
-        """Straight rods, rod 1 along x and below, `angle` degrees between them.
+        """Return straight rods, rod 1 along x and below, `angle` degrees between them.
 
         `meet` are the arc lengths at which they cross, by default the middles of the rods; `gap`
         is between their surfaces, so that they just touch by default.
@@ -304,7 +304,7 @@ class RodsInContact(AbstractRollingPair):
         t: ArrayLike = 0.0,
         project: bool = False,
     ) -> State:
-        """As for any system; the rods must touch in `g`, two radii apart, at its arc lengths.
+        """Return a state; the rods must touch in `g`, two radii apart, at its arc lengths.
 
         With `unilateral` they may be further apart, and may have any velocities; `project` takes
         the nearest ones that let rods which touch roll.
@@ -338,7 +338,7 @@ class RodsInContact(AbstractRollingPair):
 
 
 def _arcs(nodes: int, spacing: Float[Array, ""]) -> Float[Array, " nodes"]:
-    """The arc lengths of the nodes."""
+    """Return the arc lengths of the nodes."""
     return spacing * jnp.arange(nodes, dtype=float)
 
 
@@ -346,13 +346,13 @@ def _arcs(nodes: int, spacing: Float[Array, ""]) -> Float[Array, " nodes"]:
 def _misfit(
     pair: RodsInContact, g: Pair
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, "2 2"]]:
-    """The gap, the largest entry of the tangency, and the Hessian."""
+    """Return the gap, the largest entry of the tangency, and the Hessian."""
     return pair.gap(g), jnp.max(jnp.abs(pair.tangency(g))), pair.curvature_of_gap(g)
 
 
 @Evaluated
 def _projected(pair: RodsInContact, g: Pair, mu: Coordinates) -> Coordinates:
-    """The nearest momentum that rolls, in the metric of the kinetic energy."""
+    """Return the nearest momentum that rolls, in the metric of the kinetic energy."""
     rows = jnp.stack(pair.reactions(g))
     moved = jnp.stack([pair.mobile(row) for row in rows])
     return mu - solve(rows @ moved.T, pair.slip(g, pair.mobile(mu))) @ rows
@@ -360,5 +360,5 @@ def _projected(pair: RodsInContact, g: Pair, mu: Coordinates) -> Coordinates:
 
 @Evaluated
 def _slipping(pair: RodsInContact, g: Pair, mu: Coordinates) -> Float[Array, ""]:
-    """The largest entry of the slip velocity."""
+    """Return the largest entry of the slip velocity."""
     return jnp.max(jnp.abs(pair.slip(g, pair.mobile(mu))))

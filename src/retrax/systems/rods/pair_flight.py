@@ -17,19 +17,19 @@ Placements = tuple[Placement, Placement]
 
 
 def forces(system: RodsInContact, g: Pair, mu: Coordinates, t: Scalar) -> Coordinates:
-    """All forces but that of the contact."""
+    """Return all forces but that of the contact."""
     return system.total_force(g, system.mobile(mu), mu, t)
 
 
 def along(lam: Vector, rows: Rows) -> Coordinates:
-    r"""$A^T\lambda$."""
+    r"""Return $A^T\lambda$."""
     return lam[0] * rows[0] + lam[1] * rows[1] + lam[2] * rows[2]
 
 
 def flight(
     system: RodsInContact, g: Pair, mu: Coordinates, h: Scalar
 ) -> tuple[Placements, Coordinates, Coordinates, NewtonStatus]:
-    """The free flight of both rods: places, change of momentum, velocities, how it was solved."""
+    """Fly both rods freely: return places, change of momentum, velocities, how it was solved."""
     flights = [
         rod.flight(at, p, h)
         for rod, at, p in zip(system.rods, g[:2], system.split(mu), strict=True)

@@ -10,13 +10,13 @@ from retrax.contact.self_contact import SelfContact
 
 
 def drawn(spacing: Float[Array, ""], inertia: Float[Array, " dim"]) -> dict[str, float]:
-    """Spacing and radius of one rod of a picture."""
+    """Return spacing and radius of one rod of a picture."""
     turn, _, _, mass, _, _ = np.asarray(inertia)[:6]
     return {"spacing": float(spacing), "radius": 2 * float(np.sqrt(turn / mass))}
 
 
 def around(contact: SelfContact | None) -> dict[str, Any]:
-    """The shapes and planes in space that rods may touch."""
+    """Return the shapes and planes in space that rods may touch."""
     if contact is None or not contact.against:
         return {}
     if any(np.ndim(shape.at) != 1 for shape in contact.against):

@@ -58,7 +58,8 @@ class _Side(NamedTuple):
 
 
 def press(pair: RodsInContact, g: Pair, force: float = 0.0) -> Pair:
-    r"""The placement near `g` of rods at rest, pressed against each other without friction: (1).
+    r"""Return the placement near `g` of rods at rest, pressed against each other without friction:
+    (1).
 
     `force` is a guess of the pressure $N$. Both rods must be held: free ones have no equilibrium.
 
@@ -90,7 +91,7 @@ def closest(
     two: AnyPlacement,
     guess: tuple[float, float] | Float[np.ndarray, "2"],
 ) -> Float[np.ndarray, "2"]:
-    """The arc lengths near `guess` where the centrelines are closest, on the host.
+    """Return the arc lengths near `guess` where the centrelines are closest, on the host.
 
     **Raises:** `ContactDegenerate` if the rods have no single closest points.
     """
@@ -152,7 +153,7 @@ def _solved(
     n: Float[np.ndarray, "3"],
     gap: float,
 ) -> Float[np.ndarray, "nodes 6 7"]:
-    """$-K^{-1}f$ and, beside it, $-K^{-1}B$ of (2)."""
+    """Return $-K^{-1}f$ and, beside it, $-K^{-1}B$ of (2)."""
     here = linearised(rod, at, stresses(rod, at))
     right = np.zeros((rod.nodes, 6, 7))
     right[:, 3:, 0] = push * np.outer(side.w, n)
@@ -166,7 +167,7 @@ def _solved(
 def _border_rows(
     side: _Side, sign: float, d: Float[np.ndarray, "3"], i: int
 ) -> Float[np.ndarray, "6 nodes 6"]:
-    """$C_i$ of (3)."""
+    """Return $C_i$ of (3)."""
     C = np.zeros((6, len(side.w), 6))
     C[i] = sign * np.einsum("j,kji->ki", d, side.by_moves)
     for axis in range(3):
@@ -177,7 +178,7 @@ def _border_rows(
 def _sides(
     pair: RodsInContact, g: tuple[AnyPlacement, AnyPlacement, Float[np.ndarray, "2"]]
 ) -> tuple[list[_Side], Float[np.ndarray, "3"]]:
-    """Both rods at the contact, and $d$."""
+    """Return both rods at the contact, and $d$."""
     sides = []
     for rod, (frames, places), s in zip(pair.rods, g[:2], g[2], strict=True):
         w, slope, curve = _weights(rod, float(s), float(pair.width))
@@ -188,7 +189,7 @@ def _sides(
 
 
 def _weights(rod: Rod, s: float, width: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The weights of the nodes at s and their two derivatives by s."""
+    """Return the weights of the nodes at s and their two derivatives by s."""
     h = float(rod.spacing)
     x = (s - h * np.arange(rod.nodes)) / width
     a, b, c = (np.maximum(knot - np.abs(x), 0.0) for knot in (3.0, 2.0, 1.0))
@@ -201,7 +202,7 @@ def _weights(rod: Rod, s: float, width: float) -> tuple[np.ndarray, np.ndarray, 
 
 
 def _on_host(g: Pair) -> HostPair:
-    """The same placement as NumPy arrays."""
+    """Return the same placement as NumPy arrays."""
     (a, b), (c, d), s = g
     return (np.asarray(a), np.asarray(b)), (np.asarray(c), np.asarray(d)), np.asarray(s)
 

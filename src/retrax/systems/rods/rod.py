@@ -258,7 +258,7 @@ class Rod(AbstractRod):
         base: MovingBase | None = None,
         contact: SelfContact | None = None,
     ) -> "Rod":
-        r"""A rod of $E$ (Pa), $\nu$, $\rho$ (kg/m^3) and its radius (m) or its section.
+        r"""Return a rod of $E$ (Pa), $\nu$, $\rho$ (kg/m^3) and its radius (m) or its section.
 
         $G = E/2(1 + \nu)$, and for a round one $A = \pi a^2$, $I = Aa^2/4$, and the polar moment is
         $2I$.
@@ -303,7 +303,7 @@ class Rod(AbstractRod):
         start: ArrayLike = (0.0, 0.0, 0.0),
         stretch: float = 1.0,
     ) -> Placement:
-        """The straight rod from `start` along `direction`, its frames' first axis near `normal`.
+        """Return the straight rod from `start` along `direction`, first axes near `normal`.
 
         Without `normal` that is x, or y for a rod along x.
         """
@@ -317,7 +317,7 @@ class Rod(AbstractRod):
         start: ArrayLike = (0.0, 0.0, 0.0),
         t: ArrayLike = 0.0,
     ) -> Placement:
-        """The rod in its rest shape at the time `t`, without stress, from `start` on.
+        """Return the rod in its rest shape at the time `t`, without stress, from `start` on.
 
         Its first frame is that of `straight`.
         """
@@ -372,7 +372,7 @@ def _masses(
     mass: Float[Array, "..."],
     moments: Float[Array, "..."],
 ) -> tuple[Float[Array, " dim"], Float[Array, " dim"]]:
-    """Moments and masses of all nodes, half at the ends; and their inverses, 0 at held nodes.
+    """Return moments and masses of nodes, half at the ends; and inverses, 0 at held nodes.
 
     A node has half the inertia of each of its segments.
     """

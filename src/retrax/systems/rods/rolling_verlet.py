@@ -37,7 +37,7 @@ class AbstractRolling(AbstractIntegrator):
     def step_and_force(
         self, system: RodsInContact, state: State, h: Scalar
     ) -> tuple[State, StepInfo, Vector]:
-        """A step, and the contact force half-way through it."""
+        """Take a step; return it with the contact force half-way through it."""
 
     def step(self, system: RodsInContact, state: State, h: Scalar) -> tuple[State, StepInfo]:
         new, info, _ = self.step_and_force(system, state, h)
@@ -110,7 +110,7 @@ class RollingVerlet(AbstractRolling):
     def step_and_force(
         self, system: RodsInContact, state: State, h: Scalar
     ) -> tuple[State, StepInfo, Vector]:
-        r"""A step, and the mean of $\lambda^+$ and $\lambda^-$: the force half-way through it."""
+        r"""Take a step; return it with the mean of $\lambda^+$ and $\lambda^-$, halfway."""
         if system.unilateral:
             taken = coulomb_step(system, state, h)
             return taken.state, taken.info, (taken.first.impulse + taken.second.impulse) / h
@@ -191,7 +191,7 @@ class RollingVerlet(AbstractRolling):
     def _multipliers(
         self, system: RodsInContact, state: State, rows: Rows, pushed: Coordinates, h: Scalar
     ) -> tuple[_Attempt, NewtonStatus]:
-        """(2) and (3), by iteration."""
+        """Solve (2) and (3) by iteration."""
         g0 = state.g
         d0 = system.gap_vector(g0)
         S = system.yielding(rows)
@@ -257,7 +257,7 @@ class RollingDKD(AbstractRolling):
     def step_and_force(
         self, system: RodsInContact, state: State, h: Scalar
     ) -> tuple[State, StepInfo, Vector]:
-        """A step, and the contact force of its kick."""
+        """Take a step; return it with the contact force of its kick."""
         places, mu, turn = _spinning_flight(system, state.g, state.momentum, h / 2)  # (1)
         s, status = system.touching(*places, state.g[2])
         g = (*places, s)
@@ -273,7 +273,7 @@ class RollingDKD(AbstractRolling):
 
 @jax.jit
 def _unsolved(system: RodsInContact, state: State, h: Scalar) -> tuple[Scalar, ...]:
-    """What is left of the law in metres; gap, opening and slip; travel of the points of contact."""
+    """Return what is left of the law in metres; gap, opening, slip; travel of the contact."""
     here, nodes = meeting(system, state.g), system.mobile(state.momentum)
     opening, across = here.parts(system.slip(state.g, nodes))
     way = system.travel(state.g, *system.split(nodes))
@@ -286,7 +286,7 @@ def _unsolved(system: RodsInContact, state: State, h: Scalar) -> tuple[Scalar, .
 def _spinning_flight(
     system: RodsInContact, g: Pair, mu: Coordinates, h: Scalar
 ) -> tuple[Placements, Coordinates, Scalar]:
-    """The exact free flight of two rods of round section, and the longest turn in it."""
+    """Return the exact free flight of two rods of round section, and the longest turn in it."""
     ends, momenta, turns = [], [], []
     for rod, (frames, places), p in zip(system.rods, g[:2], system.split(mu), strict=True):
         spun, pushed = rod.parts(p)
@@ -301,7 +301,7 @@ def _spinning_flight(
 
 
 def _top(R: Rotation, P: Vector, J: Vector, h: Scalar) -> tuple[Rotation, Vector, Scalar]:
-    r"""A free symmetric top after a time h, $R\exp(hP/J_1)\exp(\theta e_3)$.
+    r"""Return a free symmetric top after a time h, $R\exp(hP/J_1)\exp(\theta e_3)$.
 
     $\theta = h(1/J_3 - 1/J_1)P_3$, and the momentum in the body turns by $-\theta$.
     """

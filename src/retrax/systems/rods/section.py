@@ -182,7 +182,7 @@ _ODD_FIFTHS = 31 / 32 * 1.0369277551433699263
 
 
 def _torsion(a: Values, b: Values) -> Values:
-    r"""The torsion constant of a rectangle with the sides $a \ge b$.
+    r"""Return the torsion constant of a rectangle with the sides $a \ge b$.
 
     $$ K = \tfrac13 ab^3\Bigl(1 - \frac{192}{\pi^5}\frac ba\sum_{n\ \text{odd}}
        \frac1{n^5}\tanh\frac{n\pi a}{2b}\Bigr) $$
@@ -201,7 +201,7 @@ def material(
     section: AbstractSection | None,
     shear_correction: ArrayLike | None,
 ) -> dict[str, Float[Array, "..."]]:
-    """The arguments of `Rod` for a material and either a radius or a section."""
+    """Return the arguments of `Rod` for a material and either a radius or a section."""
     if (radius is None) == (section is None):
         raise BadInput(
             f"radius = {shown(radius)} and section = {shown(section)}: a rod needs exactly one of "
@@ -233,7 +233,7 @@ def _made_of(
     poisson: ArrayLike,
     density: ArrayLike,
 ) -> dict[str, Float[Array, "..."]]:
-    """(1) without $k$; in rows where a size changes along the rod."""
+    """Return (1) without $k$; in rows where a size changes along the rod."""
     sizes = [_size(name, value, arcs) for name, value in section.sizes().items()]
     section._require_fit(sizes)
     given = positive64("young", young), _poisson(poisson), positive64("density", density)
@@ -256,7 +256,7 @@ def _made_of(
 
 
 def _size(name: str, value: Size, arcs: Float[Array, " segments"]) -> Values:
-    """A length of a section: one number, or one for each segment."""
+    """Return a length of a section: one number, or one for each segment."""
     if callable(value):
         function = as_pytree(value)
         require_real(name, output(name, function, (jax.ShapeDtypeStruct((), jnp.float64),)), ())
@@ -283,7 +283,7 @@ def _positive(name: str, value: object) -> Float[Array, "..."]:
 def circular(
     young: ArrayLike, poisson: ArrayLike, density: ArrayLike, radius: ArrayLike
 ) -> dict[str, Float[Array, "..."]]:
-    r"""The arguments of `Rod` for a round section of radius $a$ that is the same all along.
+    r"""Return the arguments of `Rod` for a round section of radius $a$ that is the same all along.
 
     $$ GA = \frac{EA}{2(1 + \nu)}, \quad EI = \tfrac14 EA\,a^2, \quad GJ = \frac{EI}{1 + \nu},
        \quad \rho I = \tfrac14\rho A\,a^2. \tag{2} $$
@@ -309,7 +309,7 @@ def _require_poisson(nu: np.ndarray) -> None:
 
 
 def section(EA: Number, nu: Number, mass: Number, radius: Number) -> dict[str, Float[Array, "..."]]:
-    """(2) from the stretching stiffness and the mass per length."""
+    """Return (2) from the stretching stiffness and the mass per length."""
     return evaluated(_section, EA, nu, mass, radius)
 
 

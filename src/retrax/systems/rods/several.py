@@ -237,7 +237,7 @@ def _stacked(rods: tuple[Rod, ...]) -> _Stacked:
     nodes, segments = [rod.nodes for rod in rods], [rod.elements for rod in rods]
 
     def all_segments(values: list[Array | None], width: tuple[int, ...], gap: float = 0.0) -> Array:
-        """Rows of all segments, and one of `gap` from each rod to the next."""
+        """Return rows of all segments, and one of `gap` from each rod to the next."""
         rows = []
         for value, n in zip(values, segments, strict=True):
             own = jnp.zeros(()) if value is None else value
@@ -245,7 +245,7 @@ def _stacked(rods: tuple[Rod, ...]) -> _Stacked:
         return jnp.concatenate(rows[:-1])
 
     def all_nodes(values: list[Array | None]) -> Array | None:
-        """Rows of all nodes; `None` if no rod has them."""
+        """Return rows of all nodes; `None` if no rod has them."""
         if all(value is None for value in values):
             return None
         pairs = zip(values, nodes, strict=True)
@@ -277,7 +277,7 @@ def _stacked(rods: tuple[Rod, ...]) -> _Stacked:
 
 
 def _loads(rod: Rod) -> list[Profile | None]:
-    """The loads on the nodes of a rod, those at its end among them."""
+    """Return the loads on the nodes of a rod, those at its end among them."""
     none: tuple[Profile | None, ...] = (None,) * 4
     kinds = list(none if rod.loads is None else rod.loads.kinds)
     for k, load in ((0, rod.end_force), (2, rod.end_torque)):

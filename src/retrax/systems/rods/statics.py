@@ -53,7 +53,7 @@ class Stiffness(NamedTuple):
 
 
 def tangent_stiffness(rod: Rod, g: Placement | HostPlacement) -> Stiffness:
-    """Loads and their derivatives for a rod at rest in `g`; held nodes get the identity.
+    """Return loads and their derivatives for a rod at rest in `g`; held nodes get the identity.
 
     A node feels its neighbours only, so all nodes $k = j$ modulo 3 may be moved at once.
     """
@@ -92,7 +92,7 @@ def _derivatives(
 
 
 def placed(g: object, system: AbstractGroupSystem) -> Element:
-    """`g` as a placement of one rod or of a pair; anything else is rejected."""
+    """Return `g` as a placement of one rod or of a pair; reject anything else."""
     where = system.configuration_space
     placement = element("g", g, where.layout())
     where.check("g", placement)
@@ -101,7 +101,7 @@ def placed(g: object, system: AbstractGroupSystem) -> Element:
 
 @explain_keywords
 def equilibrium(rod: Rod, g: Placement) -> Placement:
-    r"""The placement near `g` at which no load is left, by Newton's method on the group.
+    r"""Return the placement near `g` at which no load is left, by Newton's method on the group.
 
     $$ dF(g_i)\,\delta_i = -F(g_i), \qquad g_{i+1} = g_i\exp\delta_i, \tag{1} $$
 
@@ -184,17 +184,17 @@ def _require_balance(
 
 
 def _resistance(rod: Rod) -> float:
-    """A force that is small for this rod: that of a bend by a millionth of a radian."""
+    """Return a force that is small for this rod: that of a bend by a millionth of a radian."""
     return 1e-6 * float(np.asarray(rod.bending).min()) / float(rod.length) ** 2
 
 
 def _listed(vector: Float[np.ndarray, "3"]) -> str:
-    """Its components, in words."""
+    """Return the components of a vector, in words."""
     return "(" + ", ".join(f"{x:.3g}" for x in vector) + ")"
 
 
 def _strain_of(rod: Rod, step: Float[np.ndarray, "nodes 6"]) -> float:
-    """The largest strain that the moves `step` cause."""
+    """Return the largest strain that the moves `step` cause."""
     return float(np.abs(np.diff(step[:, 3:], axis=0)).max()) / float(rod.spacing)
 
 
@@ -215,7 +215,7 @@ class Modes(NamedTuple):
 
 @explain_keywords
 def modes(rod: Rod, g: Placement, number: int = 6) -> Modes:
-    r"""The `number` lowest solutions of $K\phi = \omega^2 M\phi$ about the equilibrium `g`.
+    r"""Return the `number` lowest solutions of $K\phi = \omega^2 M\phi$ about the equilibrium `g`.
 
     Rigid motions have the frequency 0, unstable ones a negative one, $-|\omega|$. With a shift $s$
     below all $\omega^2$, the symmetric operator
@@ -281,7 +281,7 @@ class _Inverse:
         return sides, self.solver.solve(*sides)
 
     def error(self, y: Float[np.ndarray, "n m"]) -> Float[np.ndarray, " m"]:
-        """How far $y^TAy$ may be off: the work of what is left of (1) and (2) of `mixed.py`."""
+        """Return how far $y^TAy$ may be off: the work left over by (1) and (2) of `mixed.py`."""
         sides, found = self._solved(y)
         loads, strains = self.solver.left(*sides, *found)
         work = np.einsum("kim,kim->m", np.abs(found[0]), loads)
@@ -291,7 +291,7 @@ class _Inverse:
 def _checked(
     rod: Rod, inverse: _Inverse, values: np.ndarray, vectors: np.ndarray, mobile: np.ndarray
 ) -> Modes:
-    """The modes of (1); reject those that do not solve it."""
+    """Return the modes of (1); reject those that do not solve it."""
     off = np.linalg.norm(inverse(vectors) - vectors * values, axis=0) / values
     unsure = inverse.error(vectors) / values + off**2 + _ROUNDED
     squares = inverse.shift + 1 / values
@@ -312,7 +312,7 @@ def _checked(
 
 
 def _by_strain(rod: Rod, shapes: Float[np.ndarray, "mode dim"]) -> Float[np.ndarray, " mode"]:
-    r"""How far $\omega^2$ may be off since places are rounded: $EA\,\epsilon\int|r'|^2ds$.
+    r"""Return how far $\omega^2$ may be off since places are rounded: $EA\,\epsilon\int|r'|^2ds$.
 
     A rod that is held at both ends is as long as its places say, and a strain of one rounding is a
     force, which a thin rod feels across its axis.
@@ -326,7 +326,7 @@ def _by_strain(rod: Rod, shapes: Float[np.ndarray, "mode dim"]) -> Float[np.ndar
 
 
 def _lowest_estimate(rod: Rod) -> float:
-    """The square of the lowest bending frequency of a slender rod."""
+    """Return the square of the lowest bending frequency of a slender rod."""
     mass_per_length = 2 * float(np.asarray(rod.inertia)[-1]) / float(rod.spacing)
     return float(np.min(rod.bending)) / mass_per_length * (np.pi / float(rod.length)) ** 4
 
@@ -334,7 +334,7 @@ def _lowest_estimate(rod: Rod) -> float:
 def _largest(
     inverse: Callable[[np.ndarray], np.ndarray], number: int, mobile: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """The largest eigenvalues of a symmetric operator, their vectors, and the lowest one seen."""
+    """Return the largest eigenvalues of a symmetric operator, vectors, and the lowest one."""
     size, free = len(mobile), int(np.count_nonzero(mobile))
     random = np.random.default_rng(0).standard_normal((size, min(_BLOCK, free)))
     basis, _ = np.linalg.qr(np.where(mobile[:, None], random, 0.0))

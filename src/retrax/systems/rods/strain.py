@@ -74,7 +74,7 @@ class Loads(NamedTuple):
 
 
 def segment(kind: str, before: Rotation, after: Rotation, step: Vector, h: Array) -> Segment:
-    """The segment between frames `before` and `after` that are `step` apart in space."""
+    """Return the segment between frames `before` and `after` that are `step` apart in space."""
     eta, q = SO3().cay_inv(before.T @ after), before.T @ step
     x, factor = jnp.zeros_like(eta), jnp.ones_like(h)
     if kind == "mid":
@@ -91,7 +91,7 @@ def segment(kind: str, before: Rotation, after: Rotation, step: Vector, h: Array
 
 
 def loads(kind: str, before: Rotation, seg: Segment, n: Vector, m: Vector, h: Array) -> Loads:
-    """The loads of a segment with the stress resultants `n` and `m` on its nodes."""
+    """Return the loads of a segment with the stress resultants `n` and `m` on its nodes."""
     q, eta, x = seg.q, seg.eta, seg.x
     if kind == "mid":
         f = before @ _turned(x, seg.factor, n)  # (4)
@@ -108,12 +108,12 @@ def loads(kind: str, before: Rotation, seg: Segment, n: Vector, m: Vector, h: Ar
 
 
 def _turned(x: Vector, factor: Array, v: Vector) -> Vector:
-    """cay(x) v, where `factor` is 4 / (4 + |x|^2)."""
+    """Return cay(x) v, where `factor` is 4 / (4 + |x|^2)."""
     across = cross(x, v)
     return v + factor * (across + cross(x, across) / 2)
 
 
 def _moments(eta: Vector, m: Vector) -> tuple[Vector, Vector]:
-    """B m and B^T m."""
+    """Return B m and B^T m."""
     across, along = cross(eta, m) / 2, (eta @ m / 4) * eta
     return m + across + along, m - across + along

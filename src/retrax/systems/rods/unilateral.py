@@ -56,22 +56,22 @@ class Meeting(NamedTuple):
     axes: Matrix
 
     def force(self, push: Scalar, across: Across) -> Vector:
-        """The force on rod 1 in space, of a pressure and a force across the contact."""
+        """Return the force on rod 1 in space, of a pressure and a force across the contact."""
         return jnp.concatenate([-push[None], across]) @ self.axes
 
     def parts(self, slip: Vector) -> tuple[Scalar, Across]:
-        """The speed at which the gap opens, and the slip across the contact."""
+        """Return the speed at which the gap opens, and the slip across the contact."""
         seen = self.axes @ slip
         return -seen[0], seen[1:]
 
     def turned(self, other: "Meeting", across: Across) -> Across:
-        """The same force across another contact, turned as little as its normal needs."""
+        """Return the same force across another contact, turned as little as its normal needs."""
         n, m = self.axes[0], other.axes[0]
         force = across @ self.axes[1:]
         return other.axes[1:] @ (force - (force @ m) / (1 + n @ m) * (n + m))
 
     def give(self, S: Matrix) -> tuple[Scalar, Float[Array, "2 2"]]:
-        """How much a push opens the gap, and a force across the contact lets it slip."""
+        """Return how much a push opens the gap, and a force across the contact lets it slip."""
         seen = self.axes @ S @ self.axes.T
         return seen[0, 0], seen[1:, 1:]
 
@@ -131,14 +131,14 @@ def meeting(pair: "AbstractRollingPair", g: "Pair", along: Vector | None = None)
 
 
 def closed(pair: "AbstractRollingPair", gap: Scalar) -> Bool[Array, ""]:
-    """Whether nothing but rounding errors is between the surfaces."""
+    """Return whether nothing but rounding errors is between the surfaces."""
     return gap <= _ROUNDING * (pair.first.length + pair.second.length)
 
 
 def friction_within(
     pair: "AbstractRollingPair", give: Float[Array, "2 2"], aim: Across, push: Scalar
 ) -> tuple[Across, Bool[Array, ""]]:
-    """The friction nearest to the one aimed at that a push allows, and whether it falls short."""
+    """Return the friction nearest the aim that a push allows, and whether it falls short."""
     if pair.friction is None:
         return jnp.where(push > 0, aim, jnp.zeros(2)), jnp.asarray(False)
     return rubbing(give, aim, pair.friction * push)
@@ -152,7 +152,7 @@ def limited_force(
     S: Matrix,
     rate: Vector,
 ) -> Vector:
-    r"""The force on rod 1 at a state.
+    r"""Return the force on rod 1 at a state.
 
     **Arguments:** `nodes`: velocities; `turning`: $\dot d$; `S`, `rate`: $\dot C_0$ of (3).
     """
@@ -174,7 +174,7 @@ def limited_force(
 
 
 def broken(pair: "AbstractRollingPair", g: "Pair", nodes: Coordinates) -> Scalar:
-    """By how much a state breaks the law: an overlap, or surfaces in touch that approach."""
+    """Return by how much a state breaks the law: an overlap, or surfaces in touch that approach."""
     here = meeting(pair, g)
     opening, _ = here.parts(pair.slip(g, nodes))
     approach = jnp.where(closed(pair, here.gap), jnp.maximum(-opening, 0.0), 0.0)
@@ -182,7 +182,7 @@ def broken(pair: "AbstractRollingPair", g: "Pair", nodes: Coordinates) -> Scalar
 
 
 def _speed(pair: "AbstractRollingPair", nodes: Coordinates) -> Scalar:
-    """The largest speed of the surfaces."""
+    """Return the largest speed of the surfaces."""
     speeds = []
     for rod, xi in zip(pair.rods, pair.split(nodes), strict=True):
         omega, v = rod.parts(xi)

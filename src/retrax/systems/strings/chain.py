@@ -55,7 +55,7 @@ def masses(
     nodes: tuple[int, ...] = (),
     bodies: Float[Array, " b"] | None = None,
 ) -> Masses:
-    """(1) and the weights of (3), from the mass `m` of an element and the masses of `bodies`."""
+    """Return (1) and the weights of (3), from the mass `m` of an element and those of bodies."""
     end = np.arange(1, n + 1) == n
     diagonal = m * np.where(end, 1 / 3, 2 / 3)
     weights = m * np.where(end, 1 / 2, 1.0)
@@ -66,47 +66,47 @@ def masses(
 
 
 def carriers(n: int, nodes: tuple[int, ...]) -> Float[np.ndarray, "n b"]:
-    """One column for each body, with a 1 at the node that carries it."""
+    """Return one column for each body, with a 1 at the node that carries it."""
     return (np.arange(1, n + 1)[:, None] == np.array(nodes)[None, :]).astype(float)
 
 
 def at_nodes(x: Float[Array, " n *k"], nodes: tuple[int, ...]) -> Float[Array, " b *k"]:
-    """The rows of `x` that belong to the nodes with these numbers."""
+    """Return the rows of `x` that belong to the nodes with these numbers."""
     return jnp.stack([x[node - 1] for node in nodes])
 
 
 def spans(r: Nodes) -> Nodes:
-    """The vectors $x_a$ along the elements."""
+    """Return the vectors $x_a$ along the elements."""
     return r - jnp.concatenate([jnp.zeros_like(r[:1]), r[:-1]])
 
 
 def lengths(x: Nodes) -> Float[Array, " n"]:
-    """$|x_a|$, differentiable also where nodes coincide."""
+    """Return $|x_a|$, differentiable also where nodes coincide."""
     squared = jnp.sum(x * x, axis=1)
     return jnp.sqrt(jnp.where(squared > 0, squared, 1e-300))
 
 
 def stretch(x: Nodes, u: Scalar, slack: bool) -> Float[Array, " n"]:
-    """$1 - u/|x_a|$: the tension is $\\kappa$ times it along $x_a$."""
+    """Return $1 - u/|x_a|$: the tension is $\\kappa$ times it along $x_a$."""
     s = 1 - u / lengths(x)
     return jnp.maximum(s, 0.0) if slack else s
 
 
 def pull(r: Nodes, u: Scalar, kappa: Scalar, slack: bool) -> Nodes:
-    """The elastic forces on the nodes, $t_{a+1} - t_a$ of (3)."""
+    """Return the elastic forces on the nodes, $t_{a+1} - t_a$ of (3)."""
     x = spans(r)
     t = (kappa * stretch(x, u, slack))[:, None] * x  # (2)
     return jnp.concatenate([t[1:], jnp.zeros_like(t[:1])]) - t
 
 
 def elastic_energies(r: Nodes, u: Scalar, kappa: Scalar, slack: bool) -> Float[Array, " n"]:
-    """The elastic energy $V_a$ of every element."""
+    """Return the elastic energy $V_a$ of every element."""
     longer = lengths(spans(r)) - u
     return kappa / 2 * (jnp.maximum(longer, 0.0) if slack else longer) ** 2
 
 
 def joined(nodes: Nodes, bodies: Float[Array, "b 3"]) -> Float[Array, " dim"]:
-    """Coordinates from vectors of the nodes and of the bodies, in this order."""
+    """Return coordinates from vectors of the nodes and of the bodies, in this order."""
     return jnp.concatenate([nodes.reshape(-1), bodies.reshape(-1)])
 
 
@@ -129,7 +129,7 @@ class StringDamping(Frozen):
             require_shape("viscosity", self.viscosity, ())
 
     def on(self, elements: int) -> "StringDamping":
-        """This damping with a drag coefficient for every node."""
+        """Return this damping with a drag coefficient for every node."""
         if self.drag is None or self.drag.ndim == 1:
             if self.drag is not None:
                 require_shape("drag", self.drag, (elements,))
@@ -159,7 +159,7 @@ def _coefficient(name: str, value: ArrayLike | None, unit: str) -> Float[Array, 
 
 
 def dashpots(r: Nodes, u: Scalar, viscosity: Scalar, slack: bool) -> Float[Array, "n 3 3"]:
-    r"""The matrix $\eta\,\hat x_a\hat x_a^T$ of every element, $\eta = EA_v/u$."""
+    r"""Return the matrix $\eta\,\hat x_a\hat x_a^T$ of every element, $\eta = EA_v/u$."""
     x = spans(r)
     length = lengths(x)
     eta = viscosity / u * jnp.ones_like(length)
@@ -169,7 +169,7 @@ def dashpots(r: Nodes, u: Scalar, viscosity: Scalar, slack: bool) -> Float[Array
 
 
 def damped(damping: StringDamping, r: Nodes, v: Nodes, u: Scalar, slack: bool) -> Nodes:
-    """The forces (4) on nodes that move with the velocities `v`."""
+    """Return the forces (4) on nodes that move with the velocities `v`."""
     f = jnp.zeros_like(v)
     if damping.drag is not None:
         f = f - damping.drag[:, None] * v

@@ -88,7 +88,7 @@ def characteristic_path(
     h: float,
     steps: int,
 ) -> CharacteristicPath:
-    r"""The paths of the contacts by the classical Runge-Kutta method of step `h` on (4).
+    r"""Return the paths of the contacts by the classical Runge-Kutta method of step `h` on (4).
 
     It uses $F$, $G$, $c$, the length and the kind of ends, but no lattice: this is the model, to
     which the lattice converges. The order in `h` is 2 behind the first echo, where the paths have
@@ -143,7 +143,7 @@ def characteristic_path(
 
 
 def _checked_wave(name: str, wave: object, place: float) -> Wave:
-    """A function of the place that returns a finite number at `place`."""
+    """Return `wave` as a function of the place, with a finite number at `place`."""
     if not callable(wave):
         raise BadInput(f"{name} = {shown(wave)} must be a function of the place.")
     try:
@@ -159,7 +159,7 @@ def _checked_wave(name: str, wave: object, place: float) -> Wave:
 def _lanes(
     ends: str, c: float, length: float, rate: Wave, slope: Wave, steps: int
 ) -> tuple[_Lane, _Lane]:
-    """The lanes of waves that arrive from the left and from the right on one string.
+    """Return the lanes of waves that arrive from the left and from the right on one string.
 
     Each holds the wave that runs along it at the start, as a function of the key.
     """
@@ -225,7 +225,7 @@ def _rate(a1: float, a2: float, F: float, G: tuple[float, float], c: float) -> f
 
 
 def _lagrange(x: np.ndarray, y: np.ndarray, at: float) -> float:
-    """The value at `at` of the polynomial through the points (x, y)."""
+    """Return the value at `at` of the polynomial through the points (x, y)."""
     total = 0.0
     for i in range(len(x)):
         weight = 1.0

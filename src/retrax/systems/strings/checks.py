@@ -25,17 +25,17 @@ LAWS = ("two-sided", "slack")
 
 
 def checked_elements(elements: object) -> int:
-    """The number of elements, a whole number of at least 1."""
+    """Return the number of elements, a whole number of at least 1."""
     return require_whole("elements", elements, 1, MOST_NODES)
 
 
 def checked_law(law: object) -> str:
-    """`"two-sided"` or `"slack"`."""
+    """Return `"two-sided"` or `"slack"`."""
     return require_choice("law", law, LAWS)
 
 
 def checked_scalar(name: str, value: object, unit: str, *, least: str = "") -> Float[Array, ""]:
-    """One finite number, and with `least` one that is "> 0" or ">= 0"."""
+    """Return one finite number, and with `least` one that is "> 0" or ">= 0"."""
     array = float64(name, value)
     require_shape(name, array, ())
     require_finite(name, array)
@@ -50,7 +50,7 @@ def checked_scalar(name: str, value: object, unit: str, *, least: str = "") -> F
 
 
 def checked_density(density: object, elements: int) -> Float[Array, ""]:
-    """The mass per length; only a single element may be massless."""
+    """Return the mass per length; only a single element may be massless."""
     array = checked_scalar("density", density, "kg/m", least=">= 0")
 
     def check(number: np.ndarray) -> None:
@@ -65,7 +65,7 @@ def checked_density(density: object, elements: int) -> Float[Array, ""]:
 
 
 def checked_nodes(nodes: object, elements: int) -> tuple[int, ...]:
-    """The nodes that carry bodies: different whole numbers from 1 to the number of elements."""
+    """Return the nodes that carry bodies: different whole numbers from 1 to `elements`."""
     if nodes is None:
         return (elements,)
     given = np.atleast_1d(host_float64("nodes", nodes))
@@ -82,7 +82,7 @@ def checked_nodes(nodes: object, elements: int) -> tuple[int, ...]:
 
 
 def checked_bodies(mass: object, arm: object, inertia: object, count: int) -> Bodies:
-    """Masses, arms and inertias with a first axis of bodies, each that of a rigid body."""
+    """Return masses, arms and inertias with a first axis of bodies, each that of a rigid body."""
     masses = float64("mass", mass)
     single = count == 1 and masses.ndim == 0
     front = () if single else (count,)
@@ -107,7 +107,7 @@ def checked_bodies(mass: object, arm: object, inertia: object, count: int) -> Bo
 
 
 def checked_damping(damping: object) -> StringDamping:
-    """The damping, by default none."""
+    """Return the damping, by default none."""
     if damping is None:
         return StringDamping()
     if not isinstance(damping, StringDamping):
@@ -119,7 +119,7 @@ def checked_damping(damping: object) -> StringDamping:
 
 
 def without_pivot(r: ArrayLike, elements: int) -> ArrayLike:
-    """The nodes 1 to N; a row for node 0 must lie at the pivot, and is left out."""
+    """Return the nodes 1 to N; a row for node 0 must lie at the pivot, and is left out."""
     if np.shape(r) != (elements + 1, 3):
         return r
     nodes = float64("nodes", r)
@@ -140,7 +140,7 @@ def require_apart(r: Float[Array, "n 3"]) -> None:
 
 
 def _gaps(r: np.ndarray) -> np.ndarray:
-    """The distances between neighbours, from the support on."""
+    """Return the distances between neighbours, from the support on."""
     ends = np.concatenate([np.zeros_like(r[..., :1, :]), r], axis=-2)
     return np.linalg.norm(np.diff(ends, axis=-2), axis=-1)
 

@@ -47,7 +47,7 @@ def exact_path(
     amplitude: float = 1.0,
     together: bool = False,
 ) -> np.ndarray:
-    r"""$s_1(t)$ of (1), from $s_1(0)$ = `s0`; with `together` of $v = u/F$, $s_2 = s_1$."""
+    r"""Return $s_1(t)$ of (1), from $s_1(0)$ = `s0`; with `together` of $v = u/F$, $s_2 = s_1$."""
     _require_matched(system)
     s0, amplitude = require_number("s0", s0), require_number("amplitude", amplitude)
     together, t = require_flag("together", together), host_float64("t", t)
@@ -62,7 +62,7 @@ def exact_path(
 def exact_force(
     system: StringsInContact, s0: float, t: ArrayLike, *, amplitude: float = 1.0
 ) -> np.ndarray:
-    r"""$\lambda(t)$ of (2), with periodic ends; with fixed ends until the first echo."""
+    r"""Return $\lambda(t)$ of (2), with periodic ends; with fixed ends until the first echo."""
     s = exact_path(system, s0, t, amplitude=amplitude)
     k, c, F = 2 * np.pi / float(system.length), float(system.c), float(system.F)
     t = host_float64("t", t)
@@ -78,7 +78,7 @@ def exact_force(
 def first_echo(
     system: StringsInContact, s: tuple[float, float], *, amplitude: float = 1.0
 ) -> float:
-    """The time until which (1) holds with fixed ends: when the first wave is back from an end."""
+    """Return the time until which (1) holds with fixed ends: when the first wave is back."""
     _require_matched(system)
     c, length = float(system.c), float(system.length)
     first, second = map(float, finite64("s", s, (2,)))

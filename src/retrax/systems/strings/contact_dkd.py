@@ -106,7 +106,7 @@ def _midway(
     factor: Scalar,
     rate: Nodes,
 ) -> tuple[Scalar, NewtonStatus]:
-    """Where the contact is after half a drift: (1)."""
+    """Return where the contact is after half a drift: (1)."""
 
     def mismatch(x: Float[Array, "1"]) -> Float[Array, "1"]:
         return x - s - factor * (system.weights(x[0]) @ rate)
@@ -157,7 +157,7 @@ class ContactMidpoint(AbstractStringsMethod):
         free_u, free_v = u_t + gain_u, v_t + gain_v  # (4)
 
         def contact(U: Scalar) -> tuple[Nodes, Nodes, Nodes, Nodes]:
-            """The weights of both contacts, and $A^{-1}$ times these."""
+            """Return the weights of both contacts, and $A^{-1}$ times these."""
             places = s + h / 2 * paces * U  # (3)
             a, b = system.weights(places[0]), system.weights(places[1])
             return a, b, _smoothed(system, h, a), _smoothed(system, h, b)
@@ -182,7 +182,7 @@ class ContactMidpoint(AbstractStringsMethod):
 
 
 def _smoothed(system: StringsInContact, h: Scalar, b: Nodes) -> Nodes:
-    r"""$A^{-1}b$."""
+    r"""Return $A^{-1}b$."""
     ratio = (h * system.c / (2 * system.spacing)) ** 2
     if system.ends == "periodic":
         return solve_ring(1 + 2 * ratio, -ratio, b)

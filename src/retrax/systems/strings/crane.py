@@ -135,11 +135,11 @@ class Crane(AbstractSplitSystem):
         return Product(*self.string.group.groups, Translation(2))
 
     def parts(self, g: Element) -> tuple[chain.Nodes, Float[Array, "b 3 3"]]:
-        """The nodes, from the trolley, and the attitudes of the bodies."""
+        """Return the nodes, from the trolley, and the attitudes of the bodies."""
         return self.string.parts(g[:-1])
 
     def _masses(self) -> tuple[Scalar, Scalar]:
-        """$m_{00}$ and $m_{01}$ of (1) in this file."""
+        """Return $m_{00}$ and $m_{01}$ of (1) in this file."""
         m = self.string.density * self.string.spacing
         return self.trolley + m / 3, m / 6
 
@@ -160,7 +160,7 @@ class Crane(AbstractSplitSystem):
     def velocities(
         self, g: Element, mu: Coordinates
     ) -> tuple[chain.Nodes, Float[Array, "b 3"], Place]:
-        """Velocities of nodes in space, angular velocities of bodies, velocity of the trolley."""
+        """Return the velocities of nodes, the angular ones of bodies, and that of the trolley."""
         _, R = self.parts(g)
         bodies = self.string.bodies
         _, pi = self.string.momenta(mu[:-2])
@@ -171,7 +171,7 @@ class Crane(AbstractSplitSystem):
         return left.without(w, jnp.ones(())), omega, V0 + self._dragged(w)
 
     def _eliminated(self, mu: Coordinates) -> tuple[Eliminated, Place]:
-        r"""The string and the trolley eliminated, (4) and (5); and $V_0$."""
+        r"""Eliminate the string and the trolley by (4) and (5); return $V_0$ as well."""
         string = self.string
         p, _ = string.momenta(mu[:-2])
         _, factors, columns, _ = string.mass_matrix
@@ -189,7 +189,7 @@ class Crane(AbstractSplitSystem):
         return Eliminated(Y, blocks, string.carried(blocks), string.inertia), V0
 
     def _along(self) -> tuple[Float[Array, " n"], Scalar]:
-        r"""$z = T^{-1}e_1$ and $s$."""
+        r"""Return $z = T^{-1}e_1$ and $s$."""
         string = self.string
         own, shared = self._masses()
         first = _at_first(jnp.ones(1), jnp.zeros((string.elements, 1)))
@@ -197,7 +197,7 @@ class Crane(AbstractSplitSystem):
         return z, own - shared**2 * z[0]
 
     def _dragged(self, w: Float[Array, "b 3"]) -> Place:
-        """What the turning bodies add to the motion of the trolley, in (6)."""
+        """Return what the turning bodies add to the motion of the trolley, in (6)."""
         _, shared = self._masses()
         z, s = self._along()
         return shared / s * (self.string.carried(z) @ w)[:2]
@@ -221,7 +221,7 @@ class Crane(AbstractSplitSystem):
         return self._still(self.string.differential(g[:-1], seen, mu[:-2]))
 
     def potential_force(self, g: Element) -> Coordinates:
-        """$-dV$: as of the string; nothing that the trolley does changes it."""
+        """Return $-dV$: as of the string; nothing that the trolley does changes it."""
         return self._still(self.string.potential_force(g[:-1]))
 
     def _still(self, force: Float[Array, " hanging"]) -> Coordinates:
@@ -247,12 +247,12 @@ class Crane(AbstractSplitSystem):
         return force + jnp.asarray(self.force(g, jnp.zeros_like(force), t))
 
     def symmetries(self) -> Symmetries:
-        """None: those of space are among `further_invariants`."""
+        """Return no symmetry: those of space are among `further_invariants`."""
         none = np.zeros((0, self.group.dim))
         return Symmetries(none, none)
 
     def further_invariants(self, state: State) -> dict[str, Scalar]:
-        """The horizontal momentum, and the angular momentum about the vertical."""
+        """Return the horizontal momentum, and the angular momentum about the vertical."""
         if self.force is not None:
             return {}
         P = state.momentum[-2:]
@@ -263,7 +263,7 @@ class Crane(AbstractSplitSystem):
         }
 
     def angular_momentum(self, state: State) -> Scalar:
-        r"""$\ell_3$ of (1): about the vertical through the origin."""
+        r"""Return $\ell_3$ of (1): about the vertical through the origin."""
         q, R = self.parts(state.g)
         p, pi = self.string.momenta(state.momentum[:-2])
         X, P = state.g[-1], state.momentum[-2:]
@@ -301,12 +301,12 @@ class Crane(AbstractSplitSystem):
         return None if string is None else {**string, "trolley": float(self.string.length)}
 
     def hanging(self, place: ArrayLike = (0.0, 0.0)) -> State:
-        """The equilibrium with the trolley at `place`: all at rest, hanging straight down."""
+        """Return the equilibrium with the trolley at `place`: at rest, hanging straight down."""
         below = self.string.hanging()
         return self.state((*below.g, place), velocity=np.zeros(self.group.dim))
 
     def longest_stable_step(self) -> float:
-        r"""$2/\omega_{\max}$ of the waves along the string, with the trolley on its end."""
+        r"""Return $2/\omega_{\max}$ of the waves along the string, with the trolley on its end."""
         string = self.string
         n, u = string.elements, float(string.spacing)
         m, kappa = float(string.density) * u, float(string.stiffness) / u
@@ -336,10 +336,10 @@ class Crane(AbstractSplitSystem):
 
 
 def _across(x: Place) -> Float[Array, "3"]:
-    """$E x$: a horizontal vector, in space."""
+    """Return $E x$: a horizontal vector, in space."""
     return jnp.concatenate([x, jnp.zeros(1)])
 
 
 def _at_first(row: Float[Array, " k"], like: Float[Array, "n k"]) -> Float[Array, "n k"]:
-    """Rows of zeros like those of `like`, but for the first."""
+    """Return rows of zeros like those of `like`, but for the first."""
     return jnp.concatenate([row[None, :], jnp.zeros_like(like[1:])])

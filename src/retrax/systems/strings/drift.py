@@ -68,7 +68,7 @@ Vectors = Float[Array, "b 3"]
 def chord_drift(
     system: "StringPendulum", g: Element, mu: Coordinates, h: Float[Array, ""]
 ) -> Drift:
-    """The drift of (1): $g^+$ from (2) and (3), and the changes (4) and (8) of the momenta."""
+    """Take the drift of (1): $g^+$ from (2) and (3), and the changes (4) and (8) of the momenta."""
     r, R = system.parts(g)
     p, pi = system.momenta(mu)
     left = eliminate(system, r, p, h)
@@ -112,7 +112,7 @@ def drifted(
 
 
 def _lost(system: "StringPendulum", r: Nodes, r1: Nodes, d: Nodes) -> Nodes:
-    """The momentum (8) that damping takes from the nodes."""
+    """Return the momentum (8) that damping takes from the nodes."""
     damping, u, slack = system.damping, system.spacing, system.slack
     if damping.drag is None and damping.viscosity is None:
         return jnp.zeros_like(d)
@@ -145,7 +145,7 @@ class Eliminated(NamedTuple):
     inertia: Float[Array, "b 3 3"]
 
     def without(self, w: Float[Array, "b 3"], h: Float[Array, ""]) -> Nodes:
-        r"""$d = h\,y - \sum_bA^{-1}e_bw_b$: how far the nodes move."""
+        r"""Return $d = h\,y - \sum_bA^{-1}e_bw_b$: how far the nodes move."""
         if self.columns.ndim == 2:
             return h * self.y - self.columns @ w
         return h * self.y - jnp.einsum("nbij,bj->ni", self.columns, w)
@@ -210,7 +210,7 @@ class Bodies(NamedTuple):
 
 
 def eliminated(bodies: Bodies, alpha: Float[Array, "b b"]) -> Float[Array, "b 3 3"]:
-    """The inertias (5)."""
+    """Return the inertias (5)."""
 
     def one(mass, arm, inertia, a):
         return inertia - a * mass**2 * (arm @ arm * jnp.eye(3) - jnp.outer(arm, arm))
@@ -219,24 +219,24 @@ def eliminated(bodies: Bodies, alpha: Float[Array, "b b"]) -> Float[Array, "b 3 
 
 
 def levers(bodies: Bodies, R: Float[Array, "b 3 3"], y: Vectors) -> Vectors:
-    r"""$M_b\,\rho_b\times R_b^Ty_b$."""
+    r"""Return $M_b\,\rho_b\times R_b^Ty_b$."""
     return jax.vmap(lambda m, arm, R, y: m * cross(arm, R.T @ y))(bodies.mass, bodies.arm, R, y)
 
 
 def spun(bodies: Bodies, R: Float[Array, "b 3 3"], omega: Vectors) -> Vectors:
-    r"""$M_bR_b(\Omega_b\times\rho_b)$."""
+    r"""Return $M_bR_b(\Omega_b\times\rho_b)$."""
     return jax.vmap(lambda m, arm, R, w: m * (R @ cross(w, arm)))(bodies.mass, bodies.arm, R, omega)
 
 
 def swept(bodies: Bodies, R: Float[Array, "b 3 3"], x: Vectors) -> Vectors:
-    r"""$w_b = M_bR_b(F_b - 1)\rho_b$."""
+    r"""Return $w_b = M_bR_b(F_b - 1)\rho_b$."""
     return jax.vmap(lambda m, arm, R, x: m * (R @ (_SO3.caym1(x) @ arm)))(
         bodies.mass, bodies.arm, R, x
     )
 
 
 def coupled(alpha: Float[Array, "b b *block"], w: Vectors, own: bool) -> Vectors:
-    r"""$\sum_c\alpha_{bc}w_c$; without `own` the term $c = b$ is left out."""
+    r"""Return $\sum_c\alpha_{bc}w_c$; without `own` the term $c = b$ is left out."""
     rows = []
     for b in range(len(w)):
         others = [c for c in range(len(w)) if own or c != b]
@@ -252,7 +252,7 @@ def response(
     alpha: Float[Array, "b b *block"],
     torque: Vectors,
 ) -> Vectors:
-    """The velocities that a `torque` gives the bodies: (7), linearised."""
+    """Return the velocities that a `torque` gives the bodies: (7), linearised."""
     own = alpha.ndim == 4
     if len(torque) == 1 and not own:
         return solve(inertia[0], torque[0])[None]
@@ -273,7 +273,7 @@ def turns(
     alpha: Float[Array, "b b *block"],
     gamma: Vectors,
 ) -> tuple[Vectors, NewtonStatus]:
-    """The turns $x_b$ of (7); `gamma` is the first part of (6)."""
+    """Return the turns $x_b$ of (7); `gamma` is the first part of (6)."""
     own = alpha.ndim == 4
 
     def residual(x):
@@ -292,7 +292,7 @@ def turns(
 def precession(
     bodies: Bodies, R: Float[Array, "b 3 3"], x: Vectors, d: Vectors, h: Float[Array, ""]
 ) -> Vectors:
-    """The change (4) of the body momenta."""
+    """Return the change (4) of the body momenta."""
 
     def one(mass, arm, inertia, R, x, d):
         gyration = -4 / (4 + x @ x) * cross(x, inertia @ x)

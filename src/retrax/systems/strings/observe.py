@@ -33,7 +33,7 @@ UNITS: dict[str, str] = {
 
 
 def observables(system: "StringPendulum", state: State) -> dict[str, Float[Array, "..."]]:
-    """The separate energies, strain and tension of the elements, length and velocities, by name.
+    """Return energies, strain and tension of the elements, length and velocities, by name.
 
     All of them are functions of the momenta: differences of two positions would give velocities in
     the middle of a step. The rotational energy is the kinetic energy of the bodies without that of
@@ -72,12 +72,12 @@ def observables(system: "StringPendulum", state: State) -> dict[str, Float[Array
 
 
 def angular_momentum(system: "StringPendulum", state: State) -> Float[Array, "3"]:
-    r"""$\sum_ar_a\times p_a + \sum_bR_b\pi_b$, about the pivot, in space axes."""
+    r"""Return $\sum_ar_a\times p_a + \sum_bR_b\pi_b$, about the pivot, in space axes."""
     r, R = system.parts(state.g)
     p, pi = system.momenta(state.momentum)
     return jnp.sum(jax.vmap(cross)(r, p), axis=0) + jnp.sum(jax.vmap(jnp.matmul)(R, pi), axis=0)
 
 
 def _parallel(mass: Float[Array, ""], arm: Float[Array, "3"]) -> Float[Array, "3 3"]:
-    """What a mass at the end of `arm` adds to an inertia."""
+    """Return what a mass at the end of `arm` adds to an inertia."""
     return mass * (arm @ arm * jnp.eye(3) - jnp.outer(arm, arm))

@@ -39,13 +39,13 @@ _FAR = 0.5
 
 
 def safe_step(system: "StringPendulum") -> float:
-    r"""$u/(\sqrt3c)$ of (1); zero for a string without mass."""
+    r"""Return $u/(\sqrt3c)$ of (1); zero for a string without mass."""
     length, density, stiffness = _on_host(system)
     return length / system.elements * math.sqrt(density / (3 * stiffness))
 
 
 def longest_stable_step(system: "StringPendulum") -> float:
-    """The bound (2), by bisection."""
+    """Return the bound (2), by bisection."""
     length, density, stiffness = _on_host(system)
     n, u = system.elements, length / system.elements
     effective = jnp.asarray(effective_masses(system))
@@ -72,7 +72,7 @@ def longest_stable_step(system: "StringPendulum") -> float:
 
 
 def effective_masses(system: "StringPendulum") -> Float[np.ndarray, " b"]:
-    r"""$M_{\rm eff}$ of (2) for every body."""
+    r"""Return $M_{\rm eff}$ of (2) for every body."""
     least = []
     for m, rho, J in zip(*(np.asarray(x) for x in system.bodies), strict=True):
         cross = np.cross(rho, np.eye(3))  # the rows rho x e_i
@@ -83,7 +83,7 @@ def effective_masses(system: "StringPendulum") -> Float[np.ndarray, " b"]:
 
 
 def _on_host(system: "StringPendulum") -> tuple[float, float, float]:
-    """Length, density and stiffness of the string."""
+    """Return length, density and stiffness of the string."""
     return float(system.length), float(system.density), float(system.stiffness)
 
 
@@ -116,7 +116,7 @@ def watch_rotation(system: "StringPendulum", state: State, h: float) -> None:
 
 
 def fastest_turning(system: "StringPendulum", states: State) -> int:
-    """Which of many states has the body that turns fastest."""
+    """Return which of many states has the body that turns fastest."""
     return int(np.argmax(_fastest_of_each(system, states)))
 
 
@@ -130,7 +130,7 @@ def _fastest_of_each(system: "StringPendulum", states: State) -> Float[Array, " 
 
 
 def turned_too_far(system: "StringPendulum", state: State, h: float) -> str:
-    """The sentence about a step that fails because a body turns too far in it."""
+    """Return the sentence about a step that fails because a body turns too far in it."""
     turn = math.degrees(h * _fastest(system, state))
     return (
         f"A body turns by about {turn:.0f} degrees in the step (h |Omega|); the equations of the "
@@ -139,7 +139,7 @@ def turned_too_far(system: "StringPendulum", state: State, h: float) -> str:
 
 
 def _fastest(system: "StringPendulum", state: State) -> float:
-    """The largest angular velocity of a body, in rad/s."""
+    """Return the largest angular velocity of a body, in rad/s."""
     omega = np.asarray(_angular_velocities(system, jax.tree.map(jnp.asarray, state)))
     return float(np.max(np.linalg.norm(omega, axis=1)))
 

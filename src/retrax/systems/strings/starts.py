@@ -30,7 +30,7 @@ VELOCITY = (0.0, 0.2, -0.5)
 
 
 def paper_state(system: "StringPendulum", reading: str = "A") -> State:
-    """A horizontal, unstretched string whose body moves with `VELOCITY`, in one of three readings.
+    """Return a horizontal, unstretched string whose body moves, in one of three readings.
 
     A: all nodes but the last are at rest. B: the velocity grows linearly along the string. C: the
     string has no momentum, and the body has the momentum of a free body.
@@ -52,7 +52,7 @@ def paper_state(system: "StringPendulum", reading: str = "A") -> State:
 
 
 def hanging(system: "StringPendulum") -> State:
-    r"""The equilibrium: every body below its node, every element stretched by what it carries.
+    r"""Return the equilibrium: bodies below their nodes, elements stretched by what they carry.
 
     $|x_a| = u + \frac1\kappa\sum_{b\ge a}w_bg$ with the weights $w$ of the nodes.
     """
@@ -67,14 +67,14 @@ def hanging(system: "StringPendulum") -> State:
 
 
 def drawing(system: "StringPendulum") -> Drawing:
-    """What a picture needs: the nodes that carry bodies, and the masses, arms and inertias."""
+    """Return what a picture needs: nodes that carry bodies, and masses, arms and inertias."""
     bodies = {"masses": system.mass, "arms": system.arm, "inertia": np.stack(_central(system))}
     told = {name: np.asarray(values).tolist() for name, values in bodies.items()}
     return {"string": list(system.nodes), **told}
 
 
 def _central(system: "StringPendulum") -> list[np.ndarray]:
-    """The inertias about the centres of mass."""
+    """Return the inertias about the centres of mass."""
     return [
         about_centre(np.asarray(J), float(m), np.asarray(arm))
         for m, arm, J in zip(system.mass, system.arm, system.inertia, strict=True)
@@ -82,7 +82,7 @@ def _central(system: "StringPendulum") -> list[np.ndarray]:
 
 
 def _turned_down(arm: np.ndarray) -> np.ndarray:
-    """A rotation that takes `arm` to the vertical: half a turn about the bisector of both."""
+    """Return a rotation that takes `arm` to the vertical: half a turn about their bisector."""
     length = np.linalg.norm(arm)
     if length == 0:
         return np.eye(3)

@@ -157,7 +157,7 @@ class StringPendulum(AbstractSplitSystem):
     def paper(
         cls, reading: str = "A", elements: int = 20, law: str = "two-sided"
     ) -> tuple["StringPendulum", State, float, int]:
-        """The example of the string pendulum paper: system, state, h, steps.
+        """Return the example of the string pendulum paper: system, state, h, steps.
 
         `strings/starts.py` says what the paper leaves open, and what the readings A, B and C are.
         """
@@ -194,15 +194,15 @@ class StringPendulum(AbstractSplitSystem):
         return self.bodies.inertia
 
     def carried(self, x: Float[Array, " n *k"]) -> Float[Array, " b *k"]:
-        """The rows of `x` that belong to the nodes with bodies."""
+        """Return the rows of `x` that belong to the nodes with bodies."""
         return chain.at_nodes(x, self.nodes)
 
     def parts(self, g: Element) -> tuple[chain.Nodes, Float[Array, "b 3 3"]]:
-        """The nodes, and the attitudes of the bodies."""
+        """Return the nodes, and the attitudes of the bodies."""
         return g[0], jnp.stack(g[1:])
 
     def momenta(self, mu: Coordinates) -> tuple[chain.Nodes, Float[Array, "b 3"]]:
-        """Momenta, velocities or forces of the nodes, and of the bodies."""
+        """Return momenta, velocities or forces of the nodes, and of the bodies."""
         n = 3 * self.elements
         bodies = [mu[n + 3 * b : n + 3 * b + 3] for b in range(len(self.nodes))]
         return mu[:n].reshape(-1, 3), jnp.stack(bodies)
@@ -221,7 +221,7 @@ class StringPendulum(AbstractSplitSystem):
         return joined(*self.velocities(g, mu))
 
     def velocities(self, g: Element, mu: Coordinates) -> tuple[chain.Nodes, Float[Array, "b 3"]]:
-        """Velocities of the nodes, and angular velocities of the bodies: (2) and (3) solved."""
+        """Solve (2) and (3) for velocities of the nodes and angular velocities of the bodies."""
         _, R = self.parts(g)
         p, pi = self.momenta(mu)
         bare = undamped(self, p)
@@ -240,7 +240,7 @@ class StringPendulum(AbstractSplitSystem):
         return self.potential_force(g) + joined(jnp.zeros_like(v), swings)
 
     def potential_force(self, g: Element) -> Coordinates:
-        """$-dV$: tension and weight at the nodes, the torque of the weight on the bodies."""
+        """Return $-dV$: tension and weight at the nodes, the torque of the weight on the bodies."""
         r, R = self.parts(g)
         pull = chain.pull(r, self.spacing, self.stiffness / self.spacing, self.slack)
         weight = self.gravity * self.mass_matrix.masses.weights
@@ -285,7 +285,7 @@ class StringPendulum(AbstractSplitSystem):
         return chord_drift(self, g, mu, h)
 
     def symmetries(self) -> Symmetries:
-        """None, as rotations about the vertical are not translations of the group."""
+        """Return no symmetry, as rotations about the vertical are not translations of the group."""
         none = np.zeros((0, self.group.dim))
         return Symmetries(none, none)
 
@@ -295,7 +295,7 @@ class StringPendulum(AbstractSplitSystem):
         return super().conservative and not damped
 
     def further_invariants(self, state: State) -> dict[str, Scalar]:
-        """The angular momentum about the vertical, unless a force or drag exerts a torque."""
+        """Return the angular momentum about the vertical, unless something exerts a torque."""
         if self.force is not None or self.damping.drag is not None:
             return {}
         return {"angular momentum e3": observe.angular_momentum(self, state)[2]}
@@ -313,7 +313,7 @@ class StringPendulum(AbstractSplitSystem):
         t: ArrayLike = 0.0,
         project: bool = False,
     ) -> State:
-        """As for every system; the first row of the nodes of `g` may be the pivot."""
+        """Return a state; the first row of the nodes of `g` may be the pivot."""
         if isinstance(g, tuple | list):
             g = (checks.without_pivot(g[0], self.elements), *g[1:])
         return super().state(g, velocity=velocity, momentum=momentum, t=t, project=project)
@@ -328,7 +328,7 @@ class StringPendulum(AbstractSplitSystem):
         return None if many else starts.drawing(self)
 
     def hanging(self) -> State:
-        """The equilibrium: string and bodies at rest, hanging straight down."""
+        """Return the equilibrium: string and bodies at rest, hanging straight down."""
         return starts.hanging(self)
 
     def longest_stable_step(self) -> float:
@@ -339,7 +339,7 @@ class StringPendulum(AbstractSplitSystem):
         stability.watch_rotation(self, state, h)
 
     def hardest(self, states: State) -> int:
-        """That with the body that turns fastest; the waves are the same for all."""
+        """Return the state with the body that turns fastest; the waves are the same for all."""
         return stability.fastest_turning(self, states)
 
     def why_not(self, state: State, h: float) -> str:

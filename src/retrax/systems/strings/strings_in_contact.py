@@ -135,7 +135,7 @@ class StringsInContact(AbstractGroupSystem):
 
     @classmethod
     def paper(cls) -> tuple["StringsInContact", State, float, int]:
-        """Fig. 2 of the paper with parameters of our own, for it states none."""
+        """Return Fig. 2 of the paper with parameters of our own, for it states none."""
         system = cls(F=1.0, G=0.8, n=128)
         return system, system.at((2.0, 2.6), u=np.sin), float(system.length) / system.n / 2, 2560
 
@@ -159,7 +159,7 @@ class StringsInContact(AbstractGroupSystem):
         return VelocityConstraint(_Contact(self))
 
     def weights(self, s: Float[Array, ""]) -> Nodes:
-        r"""The bump $\alpha_i(s)$ at every node that moves."""
+        r"""Return the bump $\alpha_i(s)$ at every node that moves."""
         knot, length = self.width * self.spacing, self.length
         if self.ends == "periodic":
             away = self.nodes - s
@@ -172,26 +172,26 @@ class StringsInContact(AbstractGroupSystem):
         return (direct - bspline(reflected / knot, self.degree)) / self.width
 
     def pull(self, u: Nodes) -> Nodes:
-        r"""$c^2u_{xx}$ on the lattice."""
+        r"""Return $c^2u_{xx}$ on the lattice."""
         left, right = self._beyond(u)
         before, after = jnp.concatenate([left, u[:-1]]), jnp.concatenate([u[1:], right])
         return (self.c / self.spacing) ** 2 * (before - 2 * u + after)
 
     def stretching(self, u: Nodes) -> Float[Array, ""]:
-        r"""The potential energy $V(u)$ of (4)."""
+        r"""Return the potential energy $V(u)$ of (4)."""
         left, right = self._beyond(u)
         chain = jnp.concatenate([left, u, right] if self.ends == "fixed" else [left, u])
         steps = chain[1:] - chain[:-1]
         return self.c**2 / (2 * self.spacing) * jnp.sum(steps * steps)
 
     def _beyond(self, u: Nodes) -> tuple[Float[Array, "1"], Float[Array, "1"]]:
-        """The values before the first and behind the last node that moves."""
+        """Return the values before the first and behind the last node that moves."""
         if self.ends == "fixed":
             return jnp.zeros(1), jnp.zeros(1)
         return u[-1:], u[:1]
 
     def rates(self, mu: Coordinates) -> tuple[Nodes, Nodes]:
-        r"""$\dot u$ and $\dot v$ at the nodes."""
+        r"""Return $\dot u$ and $\dot v$ at the nodes."""
         m = self.nodes.shape[0]
         return mu[:m] / self.spacing, mu[m : 2 * m] / self.spacing
 
@@ -204,7 +204,7 @@ class StringsInContact(AbstractGroupSystem):
         return jnp.concatenate([u_t, v_t, self.G * jnp.stack([first, second])])  # (3)
 
     def lasts(self, state: State) -> Bool[Array, ""]:
-        """Whether both contacts are slower than the waves."""
+        """Return whether both contacts are slower than the waves."""
         return jnp.max(jnp.abs(self.velocity(state.g, state.momentum)[-2:])) < self.c
 
     def ending(self, step: Callable[[float], State], h: float) -> Ending | None:
@@ -231,7 +231,7 @@ class StringsInContact(AbstractGroupSystem):
         *,
         project: bool = False,
     ) -> State:
-        """The state with contacts at `s` = (s1, s2); each profile a function of x, values or None.
+        """Return the state with contacts at `s` = (s1, s2); profiles are functions, values or None.
 
         Velocities that break (5) are rejected, or with `project` replaced by the nearest ones.
         """
@@ -252,12 +252,12 @@ class StringsInContact(AbstractGroupSystem):
         return array
 
     def harmonic(self, g: Configuration, k: int = 1) -> Float[Array, ""]:
-        r"""$\hat u_k = \frac2l\int_0^l u\,\sin(2\pi kx/l)\,dx$: the sine of $k$ whole waves."""
+        r"""Return $\hat u_k = \frac2l\int_0^l u\,\sin(2\pi kx/l)\,dx$: a sine of $k$ waves."""
         wave = jnp.sin(2 * jnp.pi * k / self.length * self.nodes)
         return 2 / self.n * (wave @ g[0])
 
     def symmetries(self) -> Symmetries:
-        """No symmetry is searched for: `further_invariants` has those of periodic strings."""
+        """Return no symmetry: `further_invariants` has those of periodic strings."""
         return Symmetries(np.zeros((0, self.group.dim)), np.zeros((0, self.group.dim)))
 
     def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
@@ -280,14 +280,14 @@ class _Contact(eqx.Module):
 
 
 def _couplings(G: object) -> Float[Array, "2"]:
-    """The pair (G1, G2); one number stands for both."""
+    """Return the pair (G1, G2); one number stands for both."""
     array = float64("G", G)
     both = evaluated(lambda x: jnp.stack([x, x]), array) if array.ndim == 0 else array
     return finite64("G", both, (2,))
 
 
 def _lattice(n: object, ends: object, degree: object, width: object) -> tuple[int, str, int, int]:
-    """Segments, ends and bump; rejected unless they fit together."""
+    """Return segments, ends and bump; reject them unless they fit together."""
     kind, order = require_choice("ends", ends, ENDS), require_choice("degree", degree, DEGREES)
     if type(n) is not int or not _FEWEST <= n <= MOST_NODES:
         raise BadInput(
@@ -316,7 +316,7 @@ def _require_inside(places: np.ndarray, length: np.ndarray) -> None:
 
 
 def _outrun(system: StringsInContact, step: Callable[[float], State], h: float) -> Ending | None:
-    """Where a contact reaches the speed of the waves within a step of size `h`, if it does."""
+    """Return where a contact reaches the speed of waves within a step of size `h`, if it does."""
 
     def lasts(state: State) -> bool:
         return bool(evaluate(StringsInContact.lasts, system, state))
