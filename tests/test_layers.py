@@ -13,7 +13,9 @@ FLOORS = {
         " store derivatives run"
     ).split(),
     "bodies": "draw nodal contact mechanisms systems importing".split(),
-    "studio": ("cases export sweep estimation planning analysis testing show cli __main__").split(),
+    "studio": (
+        "cases exporting sweeps estimation planning analysis testing show cli __main__"
+    ).split(),
 }
 LAYERS = [folder for floor in FLOORS.values() for folder in floor]
 # Imports within functions, for names that users ask for where they expect them: opened when

@@ -4,10 +4,7 @@
 is first used.
 """
 
-import sys as _sys
-from importlib import import_module as _import_module
 from importlib.metadata import version as _version
-from types import ModuleType as _ModuleType
 from typing import Any as _Any
 
 from retrax.cli.start import end_quietly as _end_quietly
@@ -55,26 +52,3 @@ def _no_attribute(name: str) -> AttributeError:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_NAMES})
-
-
-class _Retrax(_ModuleType):
-    """This module: `rx.sweep` and `rx.export` are functions, not the folders of these names."""
-
-    @property
-    def sweep(self) -> _Any:
-        return _import_module("retrax.sweep.sweep").sweep
-
-    @sweep.setter
-    def sweep(self, folder: _ModuleType) -> None:
-        """Python names a folder here when it is imported."""
-
-    @property
-    def export(self) -> _Any:
-        return _import_module("retrax.export.export").export
-
-    @export.setter
-    def export(self, folder: _ModuleType) -> None:
-        """Python names a folder here when it is imported."""
-
-
-_sys.modules[__name__].__class__ = _Retrax

@@ -35,7 +35,7 @@ from retrax.estimation.measurements import Measurements as Measurements
 from retrax.estimation.result import Fit as Fit
 from retrax.estimation.smooth import smooth as smooth
 from retrax.estimation.smoothed import Smoothed as Smoothed
-from retrax.export.export import export as export
+from retrax.exporting.export import export as export
 from retrax.groups.matrix_group import MatrixGroup as MatrixGroup
 from retrax.groups.power import Power as Power
 from retrax.groups.product import Product as Product
@@ -147,7 +147,7 @@ from retrax.spaces.stiefel import Stiefel as Stiefel
 from retrax.spaces.torus import Torus as Torus
 from retrax.store.factory import factory as factory
 from retrax.store.netcdf import load as load
-from retrax.sweep.sweep import sweep as sweep
+from retrax.sweeps.sweep import sweep as sweep
 from retrax.systems.integrators import INTEGRATORS as INTEGRATORS
 from retrax.systems.kahan_attitude import KahanAttitude as KahanAttitude
 from retrax.systems.rods.rolling_verlet import RollingDKD as RollingDKD

@@ -21,9 +21,9 @@ from jax import lax
 import retrax as rx
 from retrax.engine.backends.native import single_kernel
 from retrax.integrators.base import AbstractIntegrator
-from retrax.sweep.axes import Setting
-from retrax.sweep.blocks import Job, _unpacked
-from retrax.sweep.bodies import Bodies
+from retrax.sweeps.axes import Setting
+from retrax.sweeps.blocks import Job, _unpacked
+from retrax.sweeps.bodies import Bodies
 
 w = 2.0
 listed, by_name, array = [2.0], {"w": 2.0}, np.array([2.0, 7.0])

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 import retrax as rx
-from retrax.export.llvm_step import section_sizes
+from retrax.exporting.llvm_step import section_sizes
 
 MACHINES = {"x86_64": 62, "thumbv7em": 40, "aarch64": 183, "riscv32": 243}
 

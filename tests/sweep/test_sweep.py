@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 import retrax as rx
-from retrax.sweep import axes, blocks, plan, workers, zarr_store
+from retrax.sweeps import axes, blocks, plan, workers, zarr_store
 from tops import ARM, INERTIA, SPIN, ready_top, slope, start, top
 
 GRID = {"mass": [0.5, 1, 1.5], "gravity": np.linspace(1.0, 9.0, 5)}

@@ -9,7 +9,7 @@ import xarray as xr
 from distributed import Client
 
 import retrax as rx
-from retrax.sweep import workers
+from retrax.sweeps import workers
 from tops import top
 
 ARGUMENTS = {

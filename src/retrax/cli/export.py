@@ -60,7 +60,7 @@ def export(
 
     Example: retrax export heavy-top -o top.c
     """
-    from retrax.export.export import export as write
+    from retrax.exporting.export import export as write
 
     if integrator is not None:
         make_integrator(integrator)

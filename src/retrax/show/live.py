@@ -14,8 +14,8 @@ import numpy as np
 
 from retrax.engine.kinds import Unscalarisable
 from retrax.errors import BadInput
-from retrax.export.model import StepModel
-from retrax.export.wasm import Further, loader, state_place, wasm
+from retrax.exporting.model import StepModel
+from retrax.exporting.wasm import Further, loader, state_place, wasm
 from retrax.groups.so3 import SO3
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.driven import Driven

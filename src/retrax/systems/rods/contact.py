@@ -15,7 +15,7 @@ and likewise for rod 2. (2) makes $d$ perpendicular to both centrelines; (3) is 
 which the surfaces slip at the contact, half-way between the centrelines. The points of contact are
 closest to each other while $H$ is positive definite; for two straight rods at an angle $\theta$
 its eigenvalues are proportional to $1 \pm \cos\theta$. These equations keep the gap $|d|$; those
-that the paper prints as (8) and (10) stand in `retrax_papers/rods/printed.py`.
+that the paper prints as (8) and (10) do not, and are written apart from the library.
 """
 
 import math

@@ -26,7 +26,7 @@ from retrax.errors import BadInput
 from retrax.files import WritingLock, appearing
 from retrax.numerics.checks import reason, shown
 from retrax.run.checks import gigabytes
-from retrax.sweep.axes import MEMBER, Block
+from retrax.sweeps.axes import MEMBER, Block
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -24,8 +24,8 @@ from retrax.engine.program import (
     While,
     kind_of,
 )
-from retrax.export.c_operations import ATOM, COperations, Text
-from retrax.export.comments import Comments
+from retrax.exporting.c_operations import ATOM, COperations, Text
+from retrax.exporting.comments import Comments
 
 _INDENT = "    "
 # A longer expression is given a name of its own.

@@ -21,7 +21,7 @@ from retrax.engine.progress import StepInputs, length
 from retrax.engine.step_program import Parts, signature, step_program
 from retrax.engine.trace.scalarise import scalarise
 from retrax.errors import BadInput
-from retrax.export.names import distinct, field_name
+from retrax.exporting.names import distinct, field_name
 from retrax.integrators.base import AbstractIntegrator, StepInfo, require_fit
 from retrax.integrators.driven import Driven
 from retrax.mechanics.actuated import Actuated

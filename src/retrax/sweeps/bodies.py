@@ -30,7 +30,7 @@ from retrax.run.checks import started
 from retrax.run.drive import Plant, require_control, unwrapped
 from retrax.run.driven_members import DrivenMembers, begun_members, spread
 from retrax.run.member_checks import stacked_systems
-from retrax.sweep.axes import MEMBER, Axes
+from retrax.sweeps.axes import MEMBER, Axes
 
 # Some integrator: what a controller keeps does not depend on it.
 READY_STEP = LieVerlet()

@@ -7,12 +7,12 @@ from itertools import count
 
 from retrax.engine.passes.live import buffers_of
 from retrax.engine.program import Buffer, Value, kind_of
-from retrax.export.c_blocks import CBlocks
-from retrax.export.c_operations import COperations, Text
-from retrax.export.columns import rearranging
-from retrax.export.comments import Comments, commented
-from retrax.export.inlining import hoisted, inlined, uses
-from retrax.export.model import Field, StepModel, owners
+from retrax.exporting.c_blocks import CBlocks
+from retrax.exporting.c_operations import COperations, Text
+from retrax.exporting.columns import rearranging
+from retrax.exporting.comments import Comments, commented
+from retrax.exporting.inlining import hoisted, inlined, uses
+from retrax.exporting.model import Field, StepModel, owners
 
 # What a step returns.
 STATUS = (

@@ -1,8 +1,8 @@
 """A step as readable C99: header, source, an example and a CMakeLists."""
 
-from retrax.export.c_operations import COperations
-from retrax.export.c_step import STATUS, CSource, heading
-from retrax.export.model import Field, StepModel
+from retrax.exporting.c_operations import COperations
+from retrax.exporting.c_step import STATUS, CSource, heading
+from retrax.exporting.model import Field, StepModel
 
 # The first line of a CMakeLists that may be replaced.
 MARK = "# Written by retrax: replaced when a step is exported to this folder."

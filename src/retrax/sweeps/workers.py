@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from retrax.errors import BadInput, RetraxError, SweepStopped
-from retrax.sweep.blocks import Job, Load, run_block
+from retrax.sweeps.blocks import Job, Load, run_block
 
 if TYPE_CHECKING:
     from distributed import Client, SpecCluster

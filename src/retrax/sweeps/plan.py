@@ -20,8 +20,8 @@ from retrax.numerics.fingerprint import digest, fingerprint
 from retrax.run.checks import require_count
 from retrax.run.progress_bar import Reporter
 from retrax.store.run_objects import encode_objects
-from retrax.sweep import zarr_store as store
-from retrax.sweep.axes import (
+from retrax.sweeps import zarr_store as store
+from retrax.sweeps.axes import (
     MEMBER,
     Axes,
     Block,
@@ -33,9 +33,9 @@ from retrax.sweep.axes import (
     times,
     usual_block,
 )
-from retrax.sweep.blocks import Job, Load, loaded, results
-from retrax.sweep.bodies import Bodies
-from retrax.sweep.workers import connected, run_on, run_serially, runs_here
+from retrax.sweeps.blocks import Job, Load, loaded, results
+from retrax.sweeps.bodies import Bodies
+from retrax.sweeps.workers import connected, run_on, run_serially, runs_here
 from retrax.trajectory.provenance import provenance, versions
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 from retrax.engine.passes.placement import MemoryPlan
 from retrax.engine.program import Buffer, Program, Value
 from retrax.engine.progress import length, places
-from retrax.export.columns import rearranging
-from retrax.export.inlining import hoisted, inlined, uses
-from retrax.export.model import Field, StepModel, owners
-from retrax.export.wasm_blocks import WasmBlocks
-from retrax.export.wasm_encoding import F64, I32, Code, Function, module
+from retrax.exporting.columns import rearranging
+from retrax.exporting.inlining import hoisted, inlined, uses
+from retrax.exporting.model import Field, StepModel, owners
+from retrax.exporting.wasm_blocks import WasmBlocks
+from retrax.exporting.wasm_encoding import F64, I32, Code, Function, module
 
 # How a call went, in memory after the state.
 INFO = ("residual", "increment", "converged", "iterations", "in_chart")
@@ -370,7 +370,7 @@ class _Plain:
 
 def loader() -> str:
     """Return the script that makes a stepper of a module and its layout."""
-    return files("retrax.export").joinpath("assets", "stepper.js").read_text(encoding="utf-8")
+    return files("retrax.exporting").joinpath("assets", "stepper.js").read_text(encoding="utf-8")
 
 
 def script(model: StepModel, layout: dict[str, Any]) -> str:

@@ -12,8 +12,8 @@ from retrax.engine.llvm.blocks import BlockPrinter
 from retrax.engine.llvm.emitter import Emitter, literal
 from retrax.engine.llvm.memory import BufferAccess
 from retrax.engine.program import Buffer, Each, Operand, Value, kind_of
-from retrax.export.columns import rearranging
-from retrax.export.model import Field, StepModel, owners
+from retrax.exporting.columns import rearranging
+from retrax.exporting.model import Field, StepModel, owners
 
 
 class _InTurn(BlockPrinter):

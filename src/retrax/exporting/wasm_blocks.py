@@ -23,8 +23,8 @@ from retrax.engine.program import (
     While,
     kind_of,
 )
-from retrax.export.wasm_encoding import F64, I32, Code
-from retrax.export.wasm_operations import MACHINE, WasmOperations
+from retrax.exporting.wasm_encoding import F64, I32, Code
+from retrax.exporting.wasm_operations import MACHINE, WasmOperations
 
 # Deeper expressions go through a local variable, so that writing them needs no deep recursion.
 _DEEPEST = 60

@@ -21,16 +21,16 @@ from retrax.run.drive import Plant
 from retrax.run.driven_members import check_runs
 from retrax.run.member_checks import require_ensemble
 from retrax.run.progress_bar import ProgressOption, reporter
-from retrax.sweep.axes import axes, settings
-from retrax.sweep.bodies import bodies, bodies_from
-from retrax.sweep.plan import planned
+from retrax.sweeps.axes import axes, settings
+from retrax.sweeps.bodies import bodies, bodies_from
+from retrax.sweeps.plan import planned
 
 if TYPE_CHECKING:
     import xarray as xr
     from distributed import Client
 
-    from retrax.sweep.axes import Table
-    from retrax.sweep.blocks import Measured
+    from retrax.sweeps.axes import Table
+    from retrax.sweeps.blocks import Measured
 
 
 @explain_keywords

@@ -16,9 +16,9 @@ from retrax.errors import BadInput, SweepStopped
 from retrax.numerics.checks import shown
 from retrax.numerics.fingerprint import digest_of, fingerprint
 from retrax.run.ensemble import run_members
-from retrax.sweep.axes import MEMBER, Block, Setting
-from retrax.sweep.bodies import Bodies
-from retrax.sweep.zarr_store import Variable, write
+from retrax.sweeps.axes import MEMBER, Block, Setting
+from retrax.sweeps.bodies import Bodies
+from retrax.sweeps.zarr_store import Variable, write
 
 if TYPE_CHECKING:
     import xarray as xr

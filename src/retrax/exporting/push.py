@@ -10,7 +10,7 @@ from retrax.engine.passes.sinking import sink
 from retrax.engine.program import Program
 from retrax.engine.step_program import Parts
 from retrax.engine.trace.scalarise import scalarise
-from retrax.export.model import StepModel
+from retrax.exporting.model import StepModel
 from retrax.mechanics.state import State
 from retrax.numerics.jax_hints import matrix_free
 from retrax.numerics.reuse import reading

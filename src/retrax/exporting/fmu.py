@@ -17,11 +17,11 @@ import numpy as np
 
 from retrax.engine.kinds import Unscalarisable
 from retrax.errors import warn
-from retrax.export.c_function import CFunction
-from retrax.export.c_sources import header
-from retrax.export.c_step import CSource
-from retrax.export.model import Field, StepModel
-from retrax.export.push import push_program
+from retrax.exporting.c_function import CFunction
+from retrax.exporting.c_sources import header
+from retrax.exporting.c_step import CSource
+from retrax.exporting.model import Field, StepModel
+from retrax.exporting.push import push_program
 
 # Where FMI looks for binaries of this machine; others are compiled from the sources.
 _PLATFORM = {"2": "linux64", "3": "x86_64-linux"}
@@ -106,7 +106,7 @@ def _sources(model: StepModel, kind: str) -> tuple[dict[str, str], str, bool]:
     unused = "" if inputs else "    (void)reference;\n"
 
     def asset(file: str) -> str:
-        text = files("retrax.export").joinpath("assets", file).read_text(encoding="utf-8")
+        text = files("retrax.exporting").joinpath("assets", file).read_text(encoding="utf-8")
         return Template(text).substitute(name=name, upper=upper)
 
     body = "\n".join(

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from retrax.cases.makers import choose
 from retrax.errors import BadInput
-from retrax.export.c_sources import MARK, header, sources
-from retrax.export.fmu import VERSIONS, write_fmu
-from retrax.export.model import StepModel
-from retrax.export.names import identifier
-from retrax.export.objects import machine_code
-from retrax.export.wasm import script, wasm
+from retrax.exporting.c_sources import MARK, header, sources
+from retrax.exporting.fmu import VERSIONS, write_fmu
+from retrax.exporting.model import StepModel
+from retrax.exporting.names import identifier
+from retrax.exporting.objects import machine_code
+from retrax.exporting.wasm import script, wasm
 from retrax.files import as_path, require_place, written_whole
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.actuated import Actuated

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from retrax.engine.kinds import Constant, Kind, bits, is_unsigned
 from retrax.engine.program import Operand, kind_of
 from retrax.errors import BadInput
-from retrax.export.wasm_encoding import F64, I32, I64, Code
+from retrax.exporting.wasm_encoding import F64, I32, I64, Code
 
 MACHINE: dict[Kind, int] = {
     "float": F64, "int": I64, "u64": I64, "i32": I32, "u32": I32, "bool": I32,

@@ -7,11 +7,11 @@ from retrax.engine.passes.live import buffers_of
 from retrax.engine.passes.placement import MemoryPlan
 from retrax.engine.program import Buffer, Program, Value
 from retrax.engine.progress import length
-from retrax.export.c_blocks import CBlocks
-from retrax.export.c_operations import COperations, Text
-from retrax.export.c_step import wrapped
-from retrax.export.comments import Comments
-from retrax.export.inlining import inlined, uses
+from retrax.exporting.c_blocks import CBlocks
+from retrax.exporting.c_operations import COperations, Text
+from retrax.exporting.c_step import wrapped
+from retrax.exporting.comments import Comments
+from retrax.exporting.inlining import inlined, uses
 
 
 class CFunction:

@@ -7,8 +7,8 @@ import llvmlite.binding as llvm
 
 from retrax.cases.makers import choose
 from retrax.errors import BadInput
-from retrax.export.llvm_step import LlvmStep
-from retrax.export.model import StepModel
+from retrax.exporting.llvm_step import LlvmStep
+from retrax.exporting.model import StepModel
 
 
 class Machine(NamedTuple):
