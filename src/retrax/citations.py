@@ -30,7 +30,9 @@ def cite(*used: object) -> str:
     **Raises:** `BadInput` for anything else, and for a run whose file holds neither its system nor
     its integrator.
     """
-    keys = dict.fromkeys(key for thing in used for kind in _kinds(thing) for key in _cited(kind))
+    keys = dict.fromkeys(
+        key for thing in used for kind in _kinds(thing) for key in _reference_keys(kind)
+    )
     entries = bibliography()
     cited = [entries[key] for key in sorted(keys) if key in entries]
     return "\n\n".join([_SOFTWARE.format(version=version("retrax")), *cited]) + "\n"
@@ -72,6 +74,6 @@ def _classes(thing: object) -> Iterator[type]:
             yield from _classes(part)
 
 
-def _cited(kind: type) -> list[str]:
+def _reference_keys(kind: type) -> list[str]:
     """Return the keys in the references of a docstring."""
     return [key for part in _REFERENCES.findall(kind.__doc__ or "") for key in _KEY.findall(part)]

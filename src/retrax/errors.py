@@ -37,7 +37,7 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-def _shortened(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 3 :]}"
 
 
@@ -48,8 +48,8 @@ class RetraxError(Exception):
     """
 
     def __init__(self, message: object = ""):
-        line = " ".join(_shortened(word, _WORD) for word in printable(str(message)).split())
-        line = _shortened(line, _LINE)
+        line = " ".join(_shorten(word, _WORD) for word in printable(str(message)).split())
+        line = _shorten(line, _LINE)
         super().__init__(line if line.endswith((".", "?", "!")) or not line else f"{line}.")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from retrax.errors import BadInput, NotWritten
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 
 try:
     import fcntl
@@ -114,7 +114,7 @@ def write_text(path: str | Path, make: Callable[[], str]) -> Path:
     path = as_path(path)
     require_place(path)
     text = make()
-    with written_whole(path) as temporary:
+    with write_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return path
 
@@ -122,10 +122,10 @@ def write_text(path: str | Path, make: Callable[[], str]) -> Path:
 def as_path(path: str | os.PathLike[str] | Any, whose: str = "a file") -> Path:
     """Return the path that a user gave."""
     if not isinstance(path, str | os.PathLike) or "\0" in os.fsdecode(path):
-        raise BadInput(f"path = {shown(path)} must be the path of {whose}.")
+        raise BadInput(f"path = {quote(path)} must be the path of {whose}.")
     given = Path(os.fsdecode(path))
     if len(os.fsencode(given)) > _LONGEST_PATH or len(os.fsencode(given.name)) > _LONGEST_NAME:
-        raise BadInput(f"path = {shown(path)} is longer than the name of any file.")
+        raise BadInput(f"path = {quote(path)} is longer than the name of any file.")
     return given
 
 
@@ -162,7 +162,7 @@ def require_place(path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
+def write_whole(path: Path) -> Iterator[Path]:
     """Yield a temporary file to write to; it takes the place of `path` when all has gone well.
 
     A file that is there keeps its mode; a link stays one, and what it leads to is written.
@@ -183,7 +183,7 @@ def written_whole(path: Path) -> Iterator[Path]:
         ) from cause
 
 
-def written_by_retrax(path: Path) -> bool:
+def is_written_by_retrax(path: Path) -> bool:
     """Return whether a file looks like a run or a page that retrax wrote."""
     try:
         with path.open("rb") as file:
@@ -237,11 +237,11 @@ class WritingLock:
         path = folder / _LOCK
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         if path.is_symlink():
-            raise _refused(folder, argument, "its file .lock is a link")
+            raise _refusal(folder, argument, "its file .lock is a link")
         handle = os.open(path, flags, 0o666)
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise _refused(folder, argument, "its .lock is not a regular file")
+                raise _refusal(folder, argument, "its .lock is not a regular file")
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as cause:
@@ -263,7 +263,7 @@ class WritingLock:
             self._handle = None
 
 
-def _refused(folder: Path, argument: str, why: str) -> BadInput:
+def _refusal(folder: Path, argument: str, why: str) -> BadInput:
     return BadInput(f"{argument} = {str(folder)!r} cannot be written: {why}.")
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from retrax.files import written_whole
+from retrax.files import write_whole
 from retrax.show.style import CYCLE, GREY, style
 from retrax.store.netcdf import write_netcdf
 from retrax.trajectory.dataset import identifier
@@ -42,7 +42,7 @@ def write_drawings(folder: Path, drawings: Sequence[DataFigure]) -> tuple[Figure
     for one in drawings:
         with style():
             for suffix in ("png", "pdf"):
-                with written_whole(folder / f"{one.name}.{suffix}") as temporary:
+                with write_whole(folder / f"{one.name}.{suffix}") as temporary:
                     one.figure.savefig(temporary, format=suffix, dpi=160)
         data = one.data.assign_attrs(
             title=one.title,

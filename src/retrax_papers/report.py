@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrax.files import written_whole
+from retrax.files import write_whole
 from retrax.trajectory.observe import deviations, drift
 from retrax.trajectory.provenance import versions
 from retrax.trajectory.trajectory import Trajectory
@@ -141,7 +141,7 @@ def markdown(title: str, done: Reproduction) -> str:
 
 def write_text(path: Path, text: str) -> Path:
     """Write a file whole or not at all."""
-    with written_whole(path) as temporary:
+    with write_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return path
 

@@ -7,12 +7,12 @@ import pytest
 
 from retrax.contact.solver.coupled_blocks import (
     Couples,
-    carried_rows,
+    carry_rows,
     impulse_of,
-    pushed_by,
-    solved_with_contacts,
+    solve_with_contacts,
     speeds_along,
     spread,
+    velocity_changes,
 )
 from retrax.engine.passes.fusion import fuse
 from retrax.engine.passes.live import live
@@ -62,14 +62,14 @@ def test_rows_of_parts_are_those_of_all_velocities(case):
     total = np.einsum("iak,ia->k", dense, z)
     np.testing.assert_allclose(impulse_of(rows, jnp.asarray(z), couples), total, **close)
     mobility = rng.normal(size=(couples.dim, couples.dim))
-    found = spread(pushed_by(rows, jnp.asarray(mobility), couples), couples)
+    found = spread(velocity_changes(rows, jnp.asarray(mobility), couples), couples)
     inside = spread(jnp.ones_like(rows), couples) > 0
     np.testing.assert_allclose(found, np.where(inside, dense @ mobility, 0.0), **close)
     matrix = np.zeros_like(mobility)
     for start, size in couples.parts:
         own = slice(start, start + size)
         matrix[own, own] = mobility[own, own]
-    carried = carried_rows(rows[:, 0], lambda row: row @ matrix, couples)
+    carried = carry_rows(rows[:, 0], lambda row: row @ matrix, couples)
     found = spread(carried[:, None], couples)[:, 0]
     np.testing.assert_allclose(found, dense[:, 0] @ matrix, **close)
 
@@ -87,7 +87,7 @@ def test_elimination_from_part_to_part(case):
     K = D + np.einsum("iak,iab,ibl->kl", dense[closed], E[closed], dense[closed])
     exact = np.linalg.solve(K, right)
     given = (jnp.asarray(x) for x in (D, right, rows, E, rows, closed))
-    found = jax.jit(lambda *x: solved_with_contacts(*x, couples))(*given)
+    found = jax.jit(lambda *x: solve_with_contacts(*x, couples))(*given)
     np.testing.assert_allclose(found, exact, rtol=0, atol=3e-14 * np.max(np.abs(exact)))
 
 
@@ -101,7 +101,7 @@ def test_a_program_for_many_contacts_is_not_longer():
             some = keep_axis(jnp.arange(2.0 * count))
             W = some[:, None, None] * w[None]
             E = jnp.broadcast_to(e, (2 * count, 3, 3)) + some[:, None, None]
-            return solved_with_contacts(jnp.diag(d), d, W, E, W, some > 3, couples)
+            return solve_with_contacts(jnp.diag(d), d, W, E, W, some > 3, couples)
 
         examples = (jnp.ones((3, 12)), jnp.eye(3), jnp.ones(12))
         return fuse(sink(live(scalarise(solved, *examples)))).count()

@@ -9,7 +9,7 @@ import pytest
 import scipy.optimize
 
 import retrax as rx
-from retrax.contact.bodies import placed
+from retrax.contact.bodies import place_bodies
 from retrax.contact.meetings import PAIRS, meeting
 from retrax.contact.shapes import Ball, Box, Capsule, Cylinder, Plane
 
@@ -48,12 +48,12 @@ def rows_and_derivatives(contact, g):
 @jax.jit
 def slips(contact, g):
     """Return how the points that are nearest at `g` part, along the frames, by the velocity."""
-    (a, b), there = contact.pairs[0], placed(contact.group, g)
+    (a, b), there = contact.pairs[0], place_bodies(contact.group, g)
     met = meeting(a, b, *there)
 
     def apart(xi):
         ends = []
-        moved = placed(contact.group, contact.group.compose(g, contact.group.exp(xi)))
+        moved = place_bodies(contact.group, contact.group.compose(g, contact.group.exp(xi)))
         for before, after, x in zip(there, moved, (met.first, met.second), strict=True):
             ends.append(after.x[None] + (x - before.x[None]) @ before.R @ after.R.T)
         return ends[0] - ends[1]
@@ -155,7 +155,7 @@ def test_the_least_gap_is_the_distance(kinds):
     worst, seen = 0.0, 0
     for _ in range(60):
         system, g, (a, b) = world(kinds, rng, far=0.4)
-        expected = distance(a, b, *placed(GROUP, g))
+        expected = distance(a, b, *place_bodies(GROUP, g))
         # Shapes may overlap, but not their cores.
         radii = sum(
             float(getattr(one, "radius", 0.0)) for one in (a, b) if type(one) is not Cylinder

@@ -36,7 +36,7 @@ def function_of(program, lanes):
             continue
         number = out.let(f"load {vector}, ptr {where}, align 8")
         same = item.kind == "float"
-        typed = out.copy(number, "float") if same else out.converted(number, "float", item.kind)
+        typed = out.copy(number, "float") if same else out.convert(number, "float", item.kind)
         out.line(f"{out.name(item)} = {typed}")
         place += 1
     BlockPrinter(out, buffers).block(block)
@@ -49,7 +49,7 @@ def function_of(program, lanes):
             continue
         number = out.name(item)
         if kind_of(item) != "float":
-            number = out.let(out.converted(out.name(item), kind_of(item), "float"))
+            number = out.let(out.convert(out.name(item), kind_of(item), "float"))
         out.line(f"store {vector} {number}, ptr {where}, align 8")
         place += 1
     out.line("ret void")

@@ -11,7 +11,7 @@ import pytest
 
 import retrax as rx
 from retrax.numerics.reuse import forget
-from retrax.run.member_checks import require_ensemble, stacked_systems
+from retrax.run.member_checks import require_ensemble, stack_systems
 from retrax.systems.catalogue import CASES
 from retrax.systems.rods.dispersion import fastest
 from retrax.testing.constrained import claims_problem
@@ -325,7 +325,7 @@ def test_the_rod_with_the_fastest_waves_bounds_the_step(shared):
     places[1] *= 0.7
     places[2] *= 1.3
     several = rx.State((states.g[0], jnp.asarray(places)), states.momentum, states.t)
-    system = rod if shared else stacked_systems([rod] * 3)
+    system = rod if shared else stack_systems([rod] * 3)
     bounds = [2 / fastest(rod, stretch) for stretch in (1.0, 0.7)]
     h = sum(bounds) / 2
     assert bounds[1] < h < bounds[0]

@@ -10,7 +10,7 @@ from test_placement import rod, thrown
 
 import retrax as rx
 from retrax.engine.llvm.kernel import assemble
-from retrax.engine.llvm.machine_code import compiled
+from retrax.engine.llvm.machine_code import compile_code
 from retrax.engine.passes.fusion import fuse
 from retrax.engine.program import Each, Operation, Program, walk
 from retrax.engine.progress import FAILURE, INTERVAL, Packing
@@ -123,7 +123,7 @@ def kernel_bits(program, layout, system, state, h, steps):
     out, interval = np.empty(len(at)), np.zeros(len(INTERVAL))
     failure, flag = np.full(len(FAILURE), np.nan), np.zeros(1, np.int32)
     arrays = (params, at, memory, out, interval, failure)
-    code = compiled(assemble(program, layout, lanes=1, shared=True))
+    code = compile_code(assemble(program, layout, lanes=1, shared=True))
     code.run(*(x.ctypes.data for x in arrays), h, 0, 1, steps, 1, 1, 0, 1, flag.ctypes.data)
     assert np.isnan(failure[0])
     return np.concatenate([out, interval])

@@ -67,7 +67,7 @@ def test_every_kind_of_program_has_ptx(pair, shared):
     program, inputs = program_of(system, integrator, state)
     assembly, layout = assemble_kernel(program, inputs, shared)
     try:
-        text = ptx.compiled_ptx(assembly, "sm_90")
+        text = ptx.compile_ptx(assembly, "sm_90")
     except rx.BadInput as missing:
         assert "libdevice" in str(missing)
         return
@@ -109,11 +109,11 @@ def test_threads_draw_noise_as_the_native_loop_does():
     by = rx.Sampled(law, 0.02, state=jax.random.key(3))
     driven = Driven(rx.LieVerlet(), plant.actuators, by)
     begin = plant.state(jnp.eye(3), velocity=[0.3, 0.2, 1.0])
-    state = driven.begun(body, begin)
+    state = driven.begin(body, begin)
     program = program_of(body, driven, state)
     assembly, _ = assemble_kernel(*program, False)
     try:
-        called, there = functions_of(ptx.compiled_ptx(assembly, "sm_90"))
+        called, there = functions_of(ptx.compile_ptx(assembly, "sm_90"))
         assert called - there <= DRIVER
     except rx.BadInput as missing:
         assert "libdevice" in str(missing)
@@ -166,7 +166,7 @@ def test_functions_come_from_libdevice():
         return jnp.sin(x) + jnp.arctan2(x, 2.0) + jnp.expm1(x) + x**2.5
 
     program = live(scalarise(function, jnp.zeros(())))
-    text = ptx.compiled_ptx(assemble_function(program, [1]), "sm_80")
+    text = ptx.compile_ptx(assemble_function(program, [1]), "sm_80")
     called, there = functions_of(text)
     assert called <= there and ".target sm_80" in text
 
@@ -175,9 +175,9 @@ def test_without_libdevice_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setenv("RETRAX_LIBDEVICE", "/nowhere/libdevice.10.bc")
     program = live(scalarise(jnp.sin, jnp.zeros(())))
     with pytest.raises(rx.BadInput, match=r"libdevice.* not found: install jax\[cuda13\]"):
-        ptx.compiled_ptx(assemble_function(program, [1]), "sm_90")
+        ptx.compile_ptx(assemble_function(program, [1]), "sm_90")
     plain = live(scalarise(lambda x: x * x, jnp.zeros(())))
-    assert ".entry run(" in ptx.compiled_ptx(assemble_function(plain, [1]), "sm_90")
+    assert ".entry run(" in ptx.compile_ptx(assemble_function(plain, [1]), "sm_90")
 
 
 def test_newer_cards_run_the_code_of_the_newest_that_llvm_knows():
@@ -188,7 +188,7 @@ def test_newer_cards_run_the_code_of_the_newest_that_llvm_knows():
 
 
 def test_the_old_name_is_said_once():
-    backends._renamed.cache_clear()
+    backends._rename.cache_clear()
     with pytest.warns(DeprecationWarning, match="backend = 'pallas' is called 'gpu' now"):
         assert backends.require_backend("pallas") == "gpu"
     with warnings.catch_warnings():

@@ -22,7 +22,7 @@ import retrax as rx
 from retrax.engine.backends.native import single_kernel
 from retrax.integrators.base import AbstractIntegrator
 from retrax.sweeps.axes import Setting
-from retrax.sweeps.blocks import Job, _unpacked
+from retrax.sweeps.blocks import Job, _unpack
 from retrax.sweeps.bodies import Bodies
 
 w = 2.0
@@ -372,9 +372,9 @@ def test_a_worker_that_reads_other_values_says_so():
     states = jax.vmap(lambda x: system.state([x], velocity=[0.0]))(jnp.array([1.0, 2.0]))
     settings = (Setting(rx.RKMK("euler"), H, 1, None),)
     job = Job("nowhere", settings, Bodies(system, states, True), "auto", None, ())
-    packed = dumps(job.sealed(), protocol=5)
-    assert _unpacked(bytes(packed)).settings == settings
-    _unpacked.cache_clear()
+    packed = dumps(job.seal(), protocol=5)
+    assert _unpack(bytes(packed)).settings == settings
+    _unpack.cache_clear()
     _set(w=3.0)
     with pytest.raises(rx.SweepStopped, match="read other values in a worker"):
-        _unpacked(bytes(packed))
+        _unpack(bytes(packed))

@@ -67,7 +67,7 @@ def test_threads_of_a_gpu_take_the_same_steps():
     found = emulator.packing.unpack(out).momentum[0]
     np.testing.assert_allclose(found, native["momentum"][-1], rtol=0, atol=1e-14)
     assembly, _ = assemble_kernel(*program, True)
-    assert ".visible .entry run(" in ptx.compiled_ptx(assembly, "sm_90")
+    assert ".visible .entry run(" in ptx.compile_ptx(assembly, "sm_90")
 
 
 def test_lanes_have_lists_of_their_own():

@@ -41,7 +41,7 @@ def test_a_single_flipped_bit_is_found_wherever_it_is(file):
         for bit in range(8):
             damaged = bytearray(content)
             damaged[place] ^= 1 << bit
-            assert machine_code._verified(NAME, bytes(damaged)) is None
+            assert machine_code._verify(NAME, bytes(damaged)) is None
 
 
 def test_every_other_damage_is_found(file):
@@ -49,7 +49,7 @@ def test_every_other_damage_is_found(file):
     noise = b"".join(hashlib.sha256(bytes([k])).digest() for k in range(20))
     damaged = [content[:k] for k in range(len(content))]
     damaged += [content + b"\0", content[1:], noise, bytes(len(content)), content[::-1], b"\x7fELF"]
-    assert all(machine_code._verified(NAME, other) is None for other in damaged)
+    assert all(machine_code._verify(NAME, other) is None for other in damaged)
     for other in (b"", content[:100], noise, content[:-1] + b"\0"):
         file.write_bytes(other)
         assert machine_code.stored_code(NAME) is None

@@ -9,7 +9,14 @@ import retrax as rx
 from retrax.engine.llvm.host import lanes
 from retrax.engine.llvm.kernel import assemble
 from retrax.engine.passes.live import buffers_of, live
-from retrax.engine.passes.placement import LINE, MemoryPlan, place_of, size_of, stored, widths
+from retrax.engine.passes.placement import (
+    LINE,
+    MemoryPlan,
+    place_of,
+    size_of,
+    view_in_columns,
+    widths,
+)
 from retrax.engine.program import Buffer, CodeBlock, Each, View, walk
 from retrax.engine.step_program import signature, step_program
 from retrax.engine.trace.scalarise import scalarise
@@ -39,7 +46,7 @@ def test_every_entry_has_a_place_of_its_own(width, length):
     buffer = Buffer(1, width * length)
     places = [place_of(buffer, i, width) for i in range(buffer.length)]
     assert len(set(places)) == buffer.length and max(places) < size_of(buffer, width)
-    view = stored(View(buffer, width + 1, 2 * width, 5), width)
+    view = view_in_columns(View(buffer, width + 1, 2 * width, 5), width)
     assert [view.offset + k * view.stride for k in range(5)] == [
         places[width + 1 + 2 * width * k] for k in range(5)
     ]

@@ -14,7 +14,7 @@ import retrax as rx
 from retrax.engine.backends import make_loop, native
 from retrax.engine.backends.signals import Flag
 from retrax.engine.backends.team import Team, team_for
-from retrax.engine.llvm.machine_code import compiled
+from retrax.engine.llvm.machine_code import compile_code
 from retrax.engine.llvm.meeting import PLACE
 from retrax.engine.llvm.team_kernel import assemble_team
 from retrax.engine.progress import FAILURE, INTERVAL, Packing, start
@@ -78,7 +78,7 @@ class Call:
 
     def team(self, threads):
         assembly, scratch = assemble_team(self.program, self.layout)
-        self.code = compiled(assembly)
+        self.code = compile_code(assembly)
         return Team(self.code.address("work"), scratch, threads, seconds=1.0)
 
     def numbers(self):

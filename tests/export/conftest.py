@@ -123,7 +123,7 @@ def _noisy():
     plant = rx.Actuated(body, jnp.eye(3)[:, :2])
     keys = {"key": jax.random.key(3), "old": jax.random.PRNGKey(4)}
     by = Driven(rx.LieVerlet(), plant.actuators, rx.Sampled(law, 0.02, state=keys))
-    return body, by, by.begun(body, plant.state(jnp.eye(3), velocity=[0.3, 0.2, 1.0])), 0.01
+    return body, by, by.begin(body, plant.state(jnp.eye(3), velocity=[0.3, 0.2, 1.0])), 0.01
 
 
 MAKERS = {

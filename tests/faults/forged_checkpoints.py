@@ -48,7 +48,7 @@ def _attributes(path: Path, change: Callable[[dict], None], start: bool = False)
     record = json.loads(file.read_text())
     record["attributes"].pop("checksum")
     change(record)
-    file.write_bytes(checkpoint_format._checked(record))
+    file.write_bytes(checkpoint_format._check(record))
     if start:
         begun = digest(file.read_bytes())
         _attributes(path, lambda other: other["attributes"].update(start=begun))
@@ -115,7 +115,7 @@ ODD_OBJECTS: list[Any] = [
     {"class": "retrax.systems.heavy_top:HeavyTop", "fields": {}},
     {"class": "retrax.cli.main:app", "fields": {}},
     {"class": "../../x:y", "fields": {}},
-    {"function": "retrax.numerics.checks:shown"},
+    {"function": "retrax.numerics.checks:quote"},
     {"function": "builtins:eval"},
     {"array": NUMBERS},
     {"array": {**NUMBERS, "shape": [-1]}},

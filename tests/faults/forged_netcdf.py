@@ -20,7 +20,7 @@ import retrax as rx
 from retrax.show.figures import overview
 from retrax.show.page import page
 from retrax.store.checksum import CHECKSUM, checksum_of, variables_of
-from retrax.store.netcdf import opened
+from retrax.store.netcdf import read_whole
 
 SECRET = "a secret that lies beside the run"
 ATTRIBUTES: dict[str, Any] = {
@@ -96,7 +96,7 @@ def renewed(path: Path) -> None:
     """Let the checksum of a NetCDF file fit again, if it can be read."""
     try:
         with warnings.catch_warnings(action="ignore"):
-            ds = opened(path)
+            ds = read_whole(path)
         fits = checksum_of(variables_of(ds), ds.attrs)
     except Exception:
         return

@@ -180,7 +180,7 @@ def test_a_file_may_differ_by_ten_times_what_machines_make_of_numbers(files, mon
     """XLA for NumPy is another machine. Measured: 2.4e-16, on the catalogue 3.8e-14 at most."""
     run = rx.load(files / "top.nc")
     once = observe(run.system, run.states, run.integrator, run.h)
-    monkeypatch.setattr(Evaluated, "prepared", lambda self, *_: self._compiled_to_host)
+    monkeypatch.setattr(Evaluated, "prepare", lambda self, *_: self._compiled_to_host)
     again = observe(run.system, run.states, run.integrator, run.h)
     for one, other in ((once.energy, again.energy), (once.velocity, again.velocity)):
         apart = np.max(np.abs(one - other)) / np.max(np.abs(one))

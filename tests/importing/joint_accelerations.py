@@ -51,9 +51,9 @@ def _joints(system, state):
         def speeds(g, each, joint=joint):
             still = jnp.zeros(each.shape[1])
             one, two = (still if i < 0 else each[i] for i in joint.bodies[:2])
-            return [q.first @ one + q.second @ two for q in joint.measured(g)]
+            return [q.first @ one + q.second @ two for q in joint.measure(g)]
 
-        values = [q.value for q in joint.measured(state.g)]
+        values = [q.value for q in joint.measure(state.g)]
         both = jax.jvp(speeds, (state.g, each), (moved, rates))
         found |= dict(zip(names, zip(values, *both, strict=True), strict=True))
     return found

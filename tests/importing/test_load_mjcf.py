@@ -134,7 +134,7 @@ def test_equalities_close_loops_and_couple_joints(tmp_path):
     system = mechanism.system()
     state = system.assemble(joints={"left": 0.4}, joint_rates={"left": 1.5})
     assert system.freedoms(state) == 1
-    at = {joint.name: [float(q.value) for q in joint.measured(state.g)]
+    at = {joint.name: [float(q.value) for q in joint.measure(state.g)]
           for joint in system.constraint.connections}  # fmt: skip
     assert abs(at["wheel"][0] - 0.8) < 1e-9
     assert abs(at["cart"][0] - (0.2 + 0.3 * 0.16)) < 1e-9

@@ -60,7 +60,7 @@ def test_the_four_forms_of_the_step_agree():
     m, h = jnp.array([0.7, -1.1, 0.6]), 0.4
     after = kahan_map(TOP, m, jnp.asarray(h))
     f = TOP.field
-    np.testing.assert_allclose((after - m) / h, TOP.polarised(m, after), rtol=0, atol=2e-15)
+    np.testing.assert_allclose((after - m) / h, TOP.polarise(m, after), rtol=0, atol=2e-15)
     stages = -f(m) / 2 + 2 * f((m + after) / 2) - f(after) / 2
     np.testing.assert_allclose((after - m) / h, stages, rtol=0, atol=2e-15)
     np.testing.assert_allclose(kahan_map(TOP, after, jnp.asarray(-h)), m, rtol=0, atol=1e-15)

@@ -177,7 +177,7 @@ def test_products_that_differ_by_moments_of_inertia_are_shared():
 )  # fmt: skip
 def test_an_element_is_its_own_completion(group):
     g = group.random(jax.random.key(4))
-    gaps = jax.tree.map(lambda a, b: jnp.max(jnp.abs(a - b)), g, group.completed(g))
+    gaps = jax.tree.map(lambda a, b: jnp.max(jnp.abs(a - b)), g, group.fill_in(g))
     assert max(map(float, jax.tree.leaves(gaps))) < 1e-15
 
 

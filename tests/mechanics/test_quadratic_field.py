@@ -31,9 +31,9 @@ def test_the_polarised_form_is_symmetric_and_gives_the_field_back():
     x, y = jnp.asarray(X), jnp.asarray(Y)
     symmetric = (Q + Q.swapaxes(1, 2)) / 2
     expected = np.einsum("ijk,j,k->i", symmetric, X, Y) + B @ (X + Y) / 2 + C
-    np.testing.assert_allclose(field.polarised(x, y), expected, rtol=0, atol=2e-14)
-    np.testing.assert_allclose(field.polarised(y, x), expected, rtol=0, atol=2e-14)
-    np.testing.assert_allclose(field.polarised(x, x), field.field(x), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(field.polarise(x, y), expected, rtol=0, atol=2e-14)
+    np.testing.assert_allclose(field.polarise(y, x), expected, rtol=0, atol=2e-14)
+    np.testing.assert_allclose(field.polarise(x, x), field.field(x), rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize(

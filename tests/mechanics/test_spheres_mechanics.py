@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.mechanics.spheres import placed_on
+from retrax.mechanics.spheres import combine_group
 from retrax.show.pictures.choose import picture
 from retrax.spaces.embedded import Embedded
 
@@ -143,7 +143,7 @@ def test_spheres_beside_groups_with_further_constraints():
     "make, sentence",
     [
         (lambda: rx.MechanicalSystem(rx.Stiefel(3, 2), np.ones(6)), "mechanics is on groups and"),
-        (lambda: placed_on((rx.Sphere(3), 3), None), "group has 3 among its factors"),
+        (lambda: combine_group((rx.Sphere(3), 3), None), "group has 3 among its factors"),
         (lambda: pendulum().state([1.0, 0, 0.1], velocity=np.zeros(3)), "not a point of S.2"),
         (lambda: pendulum().state([1.0, 0, 0], velocity=[1.0, 0, 0]), "breaks the constraint"),
         (lambda: rx.MechanicalSystem(rx.Sphere(3), np.ones(2)), "inertia has shape"),

@@ -79,7 +79,7 @@ def test_rows_are_the_derivatives_of_the_residual(name, d):
     bodies, make = (LAWS | IN_SPACE)[name]
     law, poses = make(d), [Pose(rotation(d), vector(d)) for _ in range(bodies)]
     rows = evaluate(lambda law, poses: law.rows(*poses), law, poses)
-    slopes = evaluate(lambda law, poses: laws.differentiated(law, *poses), law, poses)
+    slopes = evaluate(lambda law, poses: laws.differentiate(law, *poses), law, poses)
     residual = evaluate(lambda law, poses: law.residual(*poses), law, poses)
     assert residual.shape == (law.count,)
     for row, slope in zip(rows, slopes, strict=True):

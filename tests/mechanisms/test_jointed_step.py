@@ -119,7 +119,9 @@ def test_derivatives_of_a_step(kind):
 
     def end(mass, momentum):
         now = rx.State(state.g, momentum, state.t)
-        new, _ = Jointed(retraction=rx.Cayley(), **CLAIMS).step(system._changed(mass=mass), now, h)
+        new, _ = Jointed(retraction=rx.Cayley(), **CLAIMS).step(
+            system._with_fields(mass=mass), now, h
+        )
         return weights @ new.momentum + jnp.sum(new.g[1] * 0.7)
 
     here = (system.mass, state.momentum)

@@ -120,7 +120,7 @@ def test_reactions_are_those_of_large_matrices(kind, monkeypatch):
     before = system.multipliers(state), system.reaction(state)
     rate = system.vector_field(state.g, state.momentum, state.t).momentum_rate
     skew = state.momentum + 0.3
-    put = system.projected(state.g, skew, state.t)
+    put = system.project_momentum(state.g, skew, state.t)
     monkeypatch.setattr(along, "_FEW", 1)
     after = system.multipliers(state), system.reaction(state)
     size = float(jnp.max(jnp.abs(before[0])))
@@ -129,7 +129,7 @@ def test_reactions_are_those_of_large_matrices(kind, monkeypatch):
     assert largest(before[1], after[1]) < 1e-9 * size
     late = system.vector_field(state.g, state.momentum, state.t).momentum_rate
     assert largest(rate, late) < 1e-9 * size
-    assert largest(put, system.projected(state.g, skew, state.t)) < 1e-12
+    assert largest(put, system.project_momentum(state.g, skew, state.t)) < 1e-12
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_derivatives_of_a_step(short):
     def end(mass, momentum):
         now = rx.State(state.g, momentum, state.t)
         method = JointedLong(retraction=rx.Cayley(), **CLAIMS)
-        new, _ = method.step(system._changed(mass=mass), now, jnp.asarray(H))
+        new, _ = method.step(system._with_fields(mass=mass), now, jnp.asarray(H))
         return weights @ new.momentum + jnp.sum(new.g[1] * 0.7)
 
     here = (system.mass, state.momentum)

@@ -7,7 +7,7 @@ import pytest
 from jax import lax
 
 import retrax as rx
-from retrax.numerics.evaluate import Evaluated, evaluate, evaluated
+from retrax.numerics.evaluate import Evaluated, evaluate, evaluate_in_jax
 from retrax.numerics.host.program import NoRule
 from retrax.numerics.host.rules import host_program
 
@@ -138,7 +138,7 @@ def test_an_evaluated_function_can_be_transformed():
         return evaluate(lambda x: a * x, 3.0)
 
     assert jax.grad(closes_over)(2.0) == 3.0
-    assert isinstance(evaluated(jnp.sin, np.array(0.3)), jax.Array)
+    assert isinstance(evaluate_in_jax(jnp.sin, np.array(0.3)), jax.Array)
 
 
 def test_a_changed_global_and_other_numbers_are_seen():

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import pytest
 
 import retrax as rx
-from retrax.numerics.meant import meant
+from retrax.numerics.meant import resolve_name
 from retrax.systems import FreeRigidBody, HeavyTop
 
 TOP = HeavyTop(inertia=[1.2, 1.6, 0.8], mass=1.0, arm=[0.0, 0.1, 0.6])
@@ -107,4 +107,4 @@ def test_names_of_ready_systems_spelt_otherwise():
 
 
 def test_nothing_is_guessed_where_no_name_is_alike():
-    assert meant("colour", ["h", "steps", "until"]) is None
+    assert resolve_name("colour", ["h", "steps", "until"]) is None

@@ -22,7 +22,7 @@ def along(function, *starts):
     curves = [Curve(lambda k, c=c: jnp.asarray(c[k] if k < len(c) else 0.0)) for c in starts]
     zeros = [jnp.zeros(())] * len(starts)
     expansion = Expansion()
-    outs = expansion.closed(jax.make_jaxpr(function)(*zeros), curves)
+    outs = expansion.evaluate_closed(jax.make_jaxpr(function)(*zeros), curves)
     return np.array([[out[k] for k in range(ORDER + 1)] for out in outs])
 
 

@@ -66,7 +66,7 @@ def _natively(model, point):
     params = np.concatenate([np.ravel(x) for x in jax.tree.leaves(model)])
     values, slopes = np.zeros((s.values, N)), np.zeros((s.slopes, N))
     none = Rows(np.zeros(1), 0, 0, 0)
-    programs(model).stage.bound(
+    programs(model).stage.bind(
         [
             *(Rows(params, 0, 1, 0), none, Rows(nodes, 0, N + 1, 0), Rows(nodes, 1, N + 1, 0)),
             *(Rows(x, 0, N, 0) for x in (stages, clock, values, slopes)),
@@ -198,7 +198,7 @@ def test_large_matrices_are_multiplied_in_loops(members, monkeypatch):
     gains, old = np.zeros((rows, rounds, members)), carried.copy()
     along = [Rows(x, 0, rounds * members, members) for x in (*reads, gains)]
     each = [Rows(x, 0, members, 0) for x in (np.zeros((1, members)), settings)]
-    recursions(s, True)[0].bound(
+    recursions(s, True)[0].bind(
         [Rows(weights, 0, 1, 0), Rows(carried, 0, members, 0), *along[:3], *each, along[3]],
         *(rounds, members, members),
     )()

@@ -219,7 +219,7 @@ def test_a_newer_format_and_another_store_are_refused(tmp_path):
     ]:
         changed = {**record, "attributes": {**record["attributes"], key: value}}
         changed["attributes"].pop("checksum")
-        (path / "zarr.json").write_bytes(checkpoint_format._checked(changed))
+        (path / "zarr.json").write_bytes(checkpoint_format._check(changed))
         with pytest.raises(rx.BadInput, match=sentence):
             rx.load(path)
     zarr.create_group(tmp_path / "other.zarr")

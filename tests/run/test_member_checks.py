@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.numerics.known import known
+from retrax.numerics.known import read_numbers
 from retrax.systems.rods.section import circular
 
 ONE = jnp.eye(3)
@@ -200,7 +200,7 @@ def test_numbers_are_known_in_the_order_of_their_maps():
     x = jnp.arange(24.0).reshape(2, 3, 4)
 
     def inner(a, b):
-        seen.append(known(a, b))
+        seen.append(read_numbers(a, b))
         return a
 
     jax.vmap(lambda a: jax.vmap(lambda b: inner(b, a), in_axes=1)(a))(x)

@@ -192,7 +192,7 @@ def change(path, how):
     record = json.loads((path / "zarr.json").read_text())
     record["attributes"].pop("checksum")
     how(record["attributes"]["restart"])
-    (path / "zarr.json").write_bytes(checkpoint_format._checked(record))
+    (path / "zarr.json").write_bytes(checkpoint_format._check(record))
 
 
 class Counting(AdamsBashforth):

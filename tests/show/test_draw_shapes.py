@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.draw.surface import coarser, packed, unpacked
+from retrax.draw.surface import coarser, pack_mesh, unpack_mesh
 from retrax.mechanics.shape import Shape
 from retrax.show.pictures.shapes import ends, reach
 
@@ -22,7 +22,7 @@ def moved(shape, points):
 
 
 def surface(shape):
-    return (lambda found: (moved(shape, found[0]), found[1]))(unpacked(*packed(shape)))
+    return (lambda found: (moved(shape, found[0]), found[1]))(unpack_mesh(*pack_mesh(shape)))
 
 
 def test_a_rod_ends_where_it_is_told_and_is_as_thick():
@@ -222,7 +222,7 @@ def test_a_damaged_mesh_is_told():
     shape = rx.draw.mesh(TETRAHEDRON, FACES)
     for data in ("", shape.data[:-4], shape.data.replace(" ", ""), "AAAA AAAA"):
         with pytest.raises(rx.BadInput, match="damaged"):
-            unpacked(*packed(shape._replace(data=data)))
+            unpack_mesh(*pack_mesh(shape._replace(data=data)))
 
 
 def test_jax_arrays_place_shapes_too():

@@ -13,7 +13,7 @@ import pytest
 
 import retrax as rx
 from retrax.show.live import _matching, live_data, stepper_script
-from retrax.show.live_tracks import _numbers, _valued
+from retrax.show.live_tracks import _evaluate, _numbers
 from retrax.show.page import page
 from retrax.show.pictures.choose import picture
 from retrax.show.scene import read_single, single
@@ -42,7 +42,7 @@ def run():
 
 
 def summed(x, column):
-    terms = (factor * _valued(x, [(kind, i, j)])[:, 0] for factor, kind, i, j in column)
+    terms = (factor * _evaluate(x, [(kind, i, j)])[:, 0] for factor, kind, i, j in column)
     return sum(terms, np.zeros(len(x)))
 
 

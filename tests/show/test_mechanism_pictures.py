@@ -12,7 +12,7 @@ from retrax.show.page import page, page_data
 from retrax.show.pictures.choose import picture
 from retrax.show.pictures.mechanism import default_shapes
 from retrax.show.pictures.shapes import reach
-from retrax.show.scene import played
+from retrax.show.scene import choose_frames
 
 SHOWN = rx.draw.box([0.9, 0.2, 0.1], colour="green")
 
@@ -206,7 +206,7 @@ def test_numerical_noise_of_what_stands_is_no_jump():
     ]
     from retrax.show.pictures.things import Track
 
-    assert played(30, [Track(still, leads=True)]).joined == 29
+    assert choose_frames(30, [Track(still, leads=True)]).joined == 29
 
 
 def test_a_mesh_of_a_robot_makes_no_enormous_page():

@@ -56,7 +56,7 @@ def painted(*meshes, up=1):
     camera = Camera(np.zeros(3), 2.0, up, "home", (100, 100))
     painting = Painting(camera, LIGHT)
     for mesh in meshes:
-        painting.fixed(mesh)
+        painting.place_solid(mesh)
     return np.asarray(painting.image()).astype(int), camera
 
 
@@ -77,7 +77,7 @@ def test_a_solid_shows_the_faces_that_look_here(handed):
     solid = cube(np.zeros(3), 1.0, (200, 200, 200))
     mirrored = solid.corners * [handed, 1, 1]
     pixels, camera = painted(box(mirrored, (200, 200, 200)))
-    at, _ = camera.projected(camera.seen(np.array([[0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])))
+    at, _ = camera.project(camera.to_camera(np.array([[0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])))
     top, side = (pixels[int(y) // 2, int(x) // 2, 0] for x, y in at)
     assert top > side + 20  # the lamp stands above the camera
 

@@ -8,7 +8,7 @@ import pytest
 
 import retrax as rx
 from retrax.show.page import again, failure, page, page_data
-from retrax.show.scene import plain, read_single, unpacked
+from retrax.show.scene import plain, read_single, unpack
 
 
 class _Reader(HTMLParser):
@@ -66,7 +66,7 @@ def test_plotted_errors_keep_their_extremes(runs):
 def test_poses_are_the_saved_configurations(runs):
     run = runs("SE(3)")
     scene = page_data(run)["scene"]
-    poses = unpacked(scene["things"][0]["poses"])
+    poses = unpack(scene["things"][0]["poses"])
     np.testing.assert_allclose(poses[:, :9].reshape(-1, 3, 3), np.asarray(run.g[0]), atol=2e-5)
     np.testing.assert_allclose(poses[:, 9:], np.asarray(run.g[1]), atol=2e-5)
     np.testing.assert_allclose(read_single(scene["t"]), run.t, rtol=1e-7)
@@ -88,7 +88,7 @@ def test_a_group_without_a_picture_shows_its_numbers(runs):
     data = page_data(run)
     (bars,) = data["scene"]["things"]
     assert (bars["kind"], bars["rows"], bars["columns"]) == ("bars", 4, 4)
-    heights = unpacked(bars["values"])
+    heights = unpack(bars["values"])
     scale = np.max(np.abs(heights)) / np.max(np.abs(np.asarray(run.g)))
     np.testing.assert_allclose(heights / scale, np.asarray(run.g).reshape(-1, 16), atol=3e-5)
     assert len(data["panels"]) == 4

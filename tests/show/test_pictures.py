@@ -11,7 +11,7 @@ import retrax as rx
 from retrax.show.page import page, page_data
 from retrax.show.pictures.choose import picture
 from retrax.show.pictures.things import Track
-from retrax.show.scene import packed, played, read_single, single, unpacked
+from retrax.show.scene import choose_frames, pack, read_single, single, unpack
 from retrax.spaces.embedded import Embedded
 
 DRAWN = {
@@ -115,10 +115,10 @@ def test_many_systems_at_once_tell_nothing():
 
 def test_packed_numbers_are_those_that_were_given():
     values = np.stack([np.sin(T), 1e3 + 5 * T, 0 * T - 2], axis=1)
-    error = np.max(np.abs(unpacked(packed(values)) - values), axis=0)
+    error = np.max(np.abs(unpack(pack(values)) - values), axis=0)
     assert np.all(error <= np.array([2.0, 20.0, 0.0]) / 65535 / 2 + 1e-5 * np.array([0, 1e3, 0]))
     values[5] = np.nan
-    np.testing.assert_allclose(unpacked(packed(values))[5], unpacked(packed(values))[4])
+    np.testing.assert_allclose(unpack(pack(values))[5], unpack(pack(values))[4])
     np.testing.assert_array_equal(
         read_single(single(np.array([np.nan, 1e-16])))[1], np.float32(1e-16)
     )
@@ -129,10 +129,10 @@ def test_frames_cover_the_run_whatever_its_length():
     angle = 0.3 * np.arange(len(turn))
     turn[:, 0] = turn[:, 4] = np.cos(angle)
     turn[:, 1], turn[:, 3], turn[:, 8] = -np.sin(angle), np.sin(angle), 1.0
-    states, joined = played(len(turn), [Track(turn, leads=True)])
+    states, joined = choose_frames(len(turn), [Track(turn, leads=True)])
     assert states[0] == 0 and states[-1] == len(turn) - 1 and len(states) <= 50_000
     assert np.all(np.diff(states)[:joined] <= 3)  # 3 x 0.3 rad
-    few, all_joined = played(50, [Track(turn[:50], leads=True)])
+    few, all_joined = choose_frames(50, [Track(turn[:50], leads=True)])
     assert len(few) == 50 and all_joined == 49
 
 

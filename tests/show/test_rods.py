@@ -8,7 +8,7 @@ import pytest
 
 import retrax as rx
 from retrax.show.page import page_data
-from retrax.show.scene import plain, unpacked
+from retrax.show.scene import plain, unpack
 
 
 @pytest.fixture(scope="module")
@@ -21,23 +21,23 @@ def test_both_centrelines_are_drawn_through_their_nodes(run):
     rods = [one for one in page_data(run)["scene"]["things"] if one["kind"] == "line"]
     assert [rod["radius"] for rod in rods] == [0.05, 0.05]
     for rod, (_, places) in zip(rods, run.g[:2], strict=True):
-        points = unpacked(rod["points"]).reshape(len(run.t), rod["nodes"], 3)
+        points = unpack(rod["points"]).reshape(len(run.t), rod["nodes"], 3)
         assert np.max(np.abs(points - places)) < 2e-5
         stretch = np.linalg.norm(np.diff(places, axis=1), axis=2) / 0.25
         _, low, high, _ = rod["scale"]
-        shown = low + unpacked(rod["values"]) * (high - low)
+        shown = low + unpack(rod["values"]) * (high - low)
         assert np.max(np.abs(shown - stretch)) < 1e-5 * high
 
 
 def test_the_contact_lies_between_the_rods_and_carries_the_force(run):
     *_, contact, force = page_data(run)["scene"]["things"]
-    at = unpacked(contact["places"])
+    at = unpack(contact["places"])
     first, second = jax.jit(jax.vmap(run.system.strands))(run.g)
     middle = [np.einsum("tk,tki->ti", one.weights, one.places) for one in (first, second)]
     assert np.max(np.abs(at - (middle[0] + middle[1]) / 2)) < 1e-5
     assert np.max(np.abs(np.linalg.norm(middle[1] - middle[0], axis=1) - 0.1)) < 1e-4
-    assert np.max(np.abs(unpacked(force["start"]) - at)) < 1e-5
-    arrows = unpacked(force["vector"])
+    assert np.max(np.abs(unpack(force["start"]) - at)) < 1e-5
+    arrows = unpack(force["vector"])
     cosine = np.sum(arrows * run.multipliers, axis=1)
     cosine = cosine / np.linalg.norm(arrows, axis=1) / np.linalg.norm(run.multipliers, axis=1)
     assert np.min(cosine) > 0.99999

@@ -7,7 +7,7 @@ import pytest
 
 import retrax as rx
 from retrax.show.page import page_data
-from retrax.show.scene import plain, unpacked
+from retrax.show.scene import plain, unpack
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def things(run):
 
 def test_the_body_is_drawn_at_its_centre_of_mass_and_size(run, things):
     assert page_data(run)["scene"]["up"] == -1
-    pose = unpacked(things["body"]["poses"])
+    pose = unpack(things["body"]["poses"])
     centre = run.g[0][:, -1] + run.g[1] @ np.array([0.04, 0.01, 0.05])
     assert np.max(np.abs(pose[:, 9:] - centre)) < 2e-5
     # The box with the moments of the cylinder, in metres.
@@ -33,12 +33,12 @@ def test_the_body_is_drawn_at_its_centre_of_mass_and_size(run, things):
 
 def test_the_line_runs_from_the_pivot_through_all_nodes(run, things):
     line = things["line"]
-    points = unpacked(line["points"]).reshape(-1, line["nodes"], 3)
+    points = unpack(line["points"]).reshape(-1, line["nodes"], 3)
     assert line["nodes"] == 21 and not points[:, 0].any()
     assert np.max(np.abs(points[:, 1:] - run.g[0])) < 2e-5
     name, low, high, unit = line["scale"]
     assert (name, unit) == ("tension", "N")
-    tension = low + unpacked(line["values"]) * (high - low)
+    tension = low + unpack(line["values"]) * (high - low)
     assert np.max(np.abs(tension - run.observables()["tension"])) < 1e-4 * high
 
 

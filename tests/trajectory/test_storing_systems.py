@@ -22,8 +22,8 @@ from retrax.store.objects import (
     Unstorable,
     _in_retrax,
     decode,
-    defined,
     encode,
+    find_definitions,
 )
 from retrax.store.run_objects import encode_objects
 from retrax.systems.catalogue import CASES
@@ -128,13 +128,13 @@ def test_names_of_what_a_file_can_hold_are_unique(folder):
     def held(value):
         return isinstance(value, type) and issubclass(value, eqx.Module)
 
-    names = defined(folder).items()
+    names = find_definitions(folder).items()
     assert [name for name, found in names if len(found) > 1 and any(map(held, found))] == []
 
 
 def test_a_name_that_is_given_twice_is_not_stored(monkeypatch):
     known = {"SO3": (rx.SO3, rx.SO3)}
-    monkeypatch.setattr("retrax.store.objects.defined", lambda folder: known)
+    monkeypatch.setattr("retrax.store.objects.find_definitions", lambda folder: known)
     with pytest.raises(Unstorable, match="a name that retrax gives twice"):
         encode(rx.SO3(), "group")
     with pytest.raises(rx.BadInput, match="which this retrax does not have in groups"):

@@ -16,7 +16,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_number, require_untraced, require_whole
 from retrax.numerics.evaluate import Evaluated
-from retrax.run.checks import require_run, started
+from retrax.run.checks import require_run, start_of
 from retrax.run.simulate import simulate
 
 # A difference of fewer rounding errors than this would measure arithmetic, not the method.
@@ -75,7 +75,7 @@ def convergence(
     """
     require_untraced("convergence", system, integrator, state, h)
     integrator = as_integrator(integrator)
-    require_run(system, integrator, started(system, state), h, 1, 1)
+    require_run(system, integrator, start_of(system, state), h, 1, 1)
     h, time = float(h), require_number("time", time, "> 0", "s")
     halvings = require_whole("halvings", halvings, 2, _MOST_HALVINGS)
     first = round(time / h) if h > 0 and math.isfinite(time / h) else 0

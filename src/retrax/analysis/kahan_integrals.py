@@ -17,7 +17,7 @@ import numpy as np
 
 from retrax.errors import BadInput
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
-from retrax.numerics.checks import require_whole, shown
+from retrax.numerics.checks import quote, require_whole
 
 PRIME = 2**61 - 1
 # A coefficient is taken for the simplest fraction this close to it, relative to the largest one.
@@ -96,12 +96,12 @@ def _exponents(functions: Iterable[Sequence[int]], n: int) -> list[tuple[int, ..
         chosen = [tuple(f) for f in functions]
     except TypeError as cause:
         raise BadInput(
-            f"functions = {shown(functions)} must be a list of tuples of {n} exponents."
+            f"functions = {quote(functions)} must be a list of tuples of {n} exponents."
         ) from cause
     whole = all(type(e) is int for f in chosen for e in f)
     if not whole or not 1 <= len(chosen) <= _MOST or any(len(f) != n or min(f) < 0 for f in chosen):
         raise BadInput(
-            f"functions = {shown(functions)} must be from 1 to {_MOST} tuples of {n} exponents "
+            f"functions = {quote(functions)} must be from 1 to {_MOST} tuples of {n} exponents "
             "that are not negative."
         )
     return chosen
@@ -132,7 +132,7 @@ def _fractions(field: Sequence[Any]) -> list[np.ndarray]:
         Q, B, c = (exact(np.array(part, dtype=object)) for part in field)
     except Exception as cause:
         raise BadInput(
-            f"field = {shown(field)} must be a quadratic field, or (Q, B, c) in integers or "
+            f"field = {quote(field)} must be a quadratic field, or (Q, B, c) in integers or "
             "fractions."
         ) from cause
     return [Q, B, c]
@@ -174,11 +174,11 @@ def _step(Q: Any, B: Any, c: Residues, x: Residues, half: int) -> Residues:
         value = (sum((along[j] + B[i][j]) * x[j] for j in range(n)) + c[i]) % PRIME
         row = [((i == j) - half * slope[j]) % PRIME for j in range(n)]
         system.append([*row, 2 * half * value % PRIME])
-    move = _reduced(system)
+    move = _echelon_form(system)
     return [(x[i] + move[i][n]) % PRIME for i in range(n)]
 
 
-def _reduced(rows: list[Residues]) -> list[Residues]:
+def _echelon_form(rows: list[Residues]) -> list[Residues]:
     """Return the reduced echelon form modulo the prime, zero rows left out."""
     done: list[Residues] = []
     left = [list(row) for row in rows]
@@ -200,4 +200,4 @@ def _without(row: Residues, pivot: Residues, column: int) -> Residues:
 
 
 def _rank(rows: list[Residues]) -> int:
-    return len(_reduced(rows))
+    return len(_echelon_form(rows))

@@ -25,8 +25,8 @@ from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import host_float64, require_finite, require_untraced, require_whole
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
-from retrax.numerics.jax_hints import compiled_once
-from retrax.run.checks import require_run, started
+from retrax.numerics.jax_hints import compile_once
+from retrax.run.checks import require_run, start_of
 
 # Rows are dependent where a singular value is this part of the largest.
 _DEPENDENT = 1e-10
@@ -115,7 +115,7 @@ def lyapunov(
     References: [BenettinGalganiGiorgilliStrelcyn1980].
     """
     require_untraced("lyapunov", system, integrator, state, h)
-    state = started(system, state)
+    state = start_of(system, state)
     integrator = as_integrator(integrator)
     require_run(system, integrator, state, h, steps, 1)
     blocks = require_whole("blocks", blocks, 2)
@@ -267,7 +267,7 @@ def _first(
     dim, group = system.group.dim, system.group
     if count > 1:
         rows = np.random.default_rng(seed).normal(size=(count, 2 * dim))
-        parts = [_admitted(system, state, row[:dim], row[dim:]) for row in rows]
+        parts = [_admissible_perturbation(system, state, row[:dim], row[dim:]) for row in rows]
         both = np.stack([np.concatenate(part) for part in parts])
         vectors = np.linalg.qr(both.T)[0].T
         return _Tangent(
@@ -287,14 +287,14 @@ def _first(
             f"direction has shape {vector.shape}, but {2 * dim} numbers that are not all 0 are "
             f"needed: a change of g in the {dim} coordinates of {group.name}, and of its momentum."
         )
-    eta, alpha = _admitted(system, state, vector[:dim], vector[dim:])
+    eta, alpha = _admissible_perturbation(system, state, vector[:dim], vector[dim:])
     length = jnp.sqrt(eta @ eta + alpha @ alpha)
     return _Tangent(
         state.g, state.momentum, eta / length, alpha / length, jnp.zeros(()), jnp.asarray(state.t)
     )
 
 
-def _admitted(
+def _admissible_perturbation(
     system: AbstractGroupSystem, state: State, first: np.ndarray, second: np.ndarray
 ) -> tuple[Coordinates, Coordinates]:
     """Return the perturbation with its change of the momentum as the system admits it."""
@@ -319,7 +319,7 @@ def _admissible_directions(
     return rows[int(np.sum(singular > _DEPENDENT * singular[0])) :]
 
 
-@compiled_once
+@compile_once
 def _admissible_change(
     system: AbstractGroupSystem, state: State, eta: Coordinates, alpha: Coordinates
 ) -> Coordinates:

@@ -153,7 +153,7 @@ def _modes_of(
     size = max(float(np.max(np.abs(values), initial=0.0)), 1e-300)
     order = sorted(range(len(values)), key=lambda k: _rank(values[k], size))
     shapes = np.linalg.solve(scale, inside.T @ rest).T[order]
-    return Modes(values[order], np.stack([_scaled(shape) for shape in shapes]), residual)
+    return Modes(values[order], np.stack([_normalise(shape) for shape in shapes]), residual)
 
 
 def _rank(value: complex, size: float) -> tuple[float, float, float]:
@@ -162,7 +162,7 @@ def _rank(value: complex, size: float) -> tuple[float, float, float]:
     return -growth, -round(abs(value.imag) / size, 9), -value.imag
 
 
-def _scaled(shape: Complex[np.ndarray, " y"]) -> Complex[np.ndarray, " y"]:
+def _normalise(shape: Complex[np.ndarray, " y"]) -> Complex[np.ndarray, " y"]:
     """Return a shape whose largest displacement, or else change of momentum, is 1."""
     half = len(shape) // 2
     places, momenta = shape[:half], shape[half:]

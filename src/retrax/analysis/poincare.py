@@ -74,7 +74,9 @@ def poincare(run: Trajectory, section: Section, *, direction: int = 0) -> Poinca
     if run.system is None or run.integrator is None or run.lacking is not None:
         raise BadInput("this run has no system and no integrator to take shorter steps with.")
     values = run.along(section)
-    found = [_found(run, section, *step) for step in _steps(run, section, values, direction)]
+    found = [
+        _solve_crossing(run, section, *step) for step in _steps(run, section, values, direction)
+    ]
     if not found:
         raise BadInput(
             f"the run does not cross the section: its function goes from {np.min(values):.4g} to "
@@ -119,7 +121,7 @@ def _crossings(values: np.ndarray, direction: int) -> np.ndarray:
     return np.flatnonzero(wanted)
 
 
-def _found(
+def _solve_crossing(
     run: Trajectory, section: Section, state: State, before: float, after: float
 ) -> tuple[State, float, int]:
     """Solve (1), and return the state, the value and the direction."""

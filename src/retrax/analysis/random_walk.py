@@ -34,7 +34,7 @@ def growth_exponent(errors: Float[np.ndarray, " n"]) -> float:
     $p = 1/2$, a drift $p = 1$, an error that stays where it is, however it moves there, $p = 0$.
     Errors that never change have no exponent: the result is then 0 as well.
     """
-    e = _checked(errors)
+    e = _check_errors(errors)
     lags = 2 ** np.arange(1 + int(math.log2(len(e) // _LONGEST_LAG)))
     e = np.ldexp(e, -math.frexp(np.max(np.abs(e)))[1])  # of size one: no square overflows
     moved = np.array([np.mean((e[lag:] - e[:-lag]) ** 2) for lag in lags])  # (1)
@@ -51,7 +51,7 @@ def bias(t: Float[np.ndarray, " n"], errors: Float[np.ndarray, " n"]) -> Slope:
     mean is known: $s = \sqrt{\sum_i(b_i - \bar b)^2/(m(m-1))}$. The line through the whole run has
     no such measure: its residuals are not independent, and a random walk would pass for a drift.
     """
-    e, m = _checked(errors), _BLOCKS
+    e, m = _check_errors(errors), _BLOCKS
     t = host_float64("t", t)
     require_shape("t", t, e.shape)
     require_finite("t", t)
@@ -73,7 +73,7 @@ def bias(t: Float[np.ndarray, " n"], errors: Float[np.ndarray, " n"]) -> Slope:
     return found
 
 
-def _checked(errors: Float[np.ndarray, " n"]) -> np.ndarray:
+def _check_errors(errors: Float[np.ndarray, " n"]) -> np.ndarray:
     e = host_float64("errors", errors)
     if e.ndim != 1 or len(e) < _SHORTEST:
         raise BadInput(

@@ -12,7 +12,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_untraced
 from retrax.numerics.evaluate import Evaluated
-from retrax.run.checks import require_run, started
+from retrax.run.checks import require_run, start_of
 
 
 def reversibility(
@@ -31,7 +31,7 @@ def reversibility(
     **Raises:** `StepFailed` if a step, forward or back, fails.
     """
     require_untraced("reversibility", system, integrator, state, h)
-    state = started(system, state)
+    state = start_of(system, state)
     integrator = as_integrator(integrator)
     require_run(system, integrator, state, h, steps, 1)
     now, h, steps = jax.tree.map(np.asarray, state), float(h), int(steps)

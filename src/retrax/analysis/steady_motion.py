@@ -102,13 +102,13 @@ def _neighbour(system: AbstractGroupSystem, state: State, rng: np.random.Generat
     if isinstance(system.constraint, AbstractHolonomic):
         rows = _place(system, g, t)[1]
         eta = eta - np.linalg.pinv(rows, rcond=REDUNDANT) @ (rows @ eta)
-    g = _displaced(group, g, eta)
+    g = _displace(group, g, eta)
     if isinstance(system.constraint, AbstractHolonomic):
         for _ in range(_NEWTON):
             gap, rows = _place(system, g, t)
             if np.max(np.abs(gap)) < _ON_CONSTRAINT:
                 break
-            g = _displaced(group, g, -np.linalg.pinv(rows, rcond=REDUNDANT) @ gap)
+            g = _displace(group, g, -np.linalg.pinv(rows, rcond=REDUNDANT) @ gap)
         else:
             raise BadInput(
                 f"the {system.name} cannot be moved by {_AWAY} from this state and put together "
@@ -118,7 +118,7 @@ def _neighbour(system: AbstractGroupSystem, state: State, rng: np.random.Generat
 
 
 @Evaluated
-def _displaced(group: AbstractLieGroup, g: Element, eta: Coordinates) -> Element:
+def _displace(group: AbstractLieGroup, g: Element, eta: Coordinates) -> Element:
     return group.compose(g, group.exp(eta))
 
 

@@ -92,10 +92,10 @@ def _difference(
     def chart(g):  # (2) at the end
         return group.log(group.compose(group.inverse(end.g), g))
 
-    def turned(column):
+    def turn(column):
         return jax.jvp(chart, (end.g,), (column,))[1]
 
-    deta = jax.vmap(turned, in_axes=-1, out_axes=-1)(dg)
+    deta = jax.vmap(turn, in_axes=-1, out_axes=-1)(dg)
     m = jnp.concatenate([deta, dmu])
     before, after = symplectic_form(group, state.momentum), symplectic_form(group, end.momentum)
     return m.T @ after @ m - before, changes_across(system, state)  # (1)

@@ -13,7 +13,7 @@ from retrax.integrators.base import AbstractIntegrator, as_integrator, require_f
 from retrax.integrators.collocation import Collocation
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import require_instance, require_number, require_whole, shown
+from retrax.numerics.checks import quote, require_instance, require_number, require_whole
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.nodes import gauss
 from retrax.run.checks import require_parts
@@ -67,9 +67,9 @@ def work_precision(
     what = "a pair (system, state), or several such by name"
     given = {"": systems} if isinstance(systems, tuple) else systems
     starts = require_instance("systems", given, Mapping, what)
-    named = _named(methods)
+    named = _name_methods(methods)
     if not isinstance(h, Sequence | np.ndarray):
-        raise BadInput(f"h = {shown(h)} must be a list of step sizes.")
+        raise BadInput(f"h = {quote(h)} must be a list of step sizes.")
     sizes = [require_number("h", size, "> 0", "s") for size in h]
     span, repeats = require_number("time", time, "> 0", "s"), require_whole("repeats", repeats, 1)
     if not (starts and named and sizes):
@@ -85,7 +85,7 @@ def work_precision(
         below.append(_distance(system, *ends))
         for j, method in enumerate(named.values()):
             for k, steps in enumerate(counts):
-                found = _measured(system, method, state, span / steps, int(steps), repeats)
+                found = _measure(system, method, state, span / steps, int(steps), repeats)
                 seconds[i, j, k] = found.seconds
                 if found.end is not None:
                     on_group = "group" in method.preserves
@@ -104,11 +104,11 @@ def work_precision(
     )
 
 
-def _named(methods: object) -> dict[str, AbstractIntegrator]:
+def _name_methods(methods: object) -> dict[str, AbstractIntegrator]:
     if isinstance(methods, Mapping):
         return {str(name): as_integrator(method) for name, method in methods.items()}
     if isinstance(methods, str) or not isinstance(methods, Sequence):
-        raise BadInput(f"methods = {shown(methods)} must be a list of integrators, or a mapping.")
+        raise BadInput(f"methods = {quote(methods)} must be a list of integrators, or a mapping.")
     made = [as_integrator(method) for method in methods]
     names = [x if isinstance(x, str) else repr(y) for x, y in zip(methods, made, strict=True)]
     if len(set(names)) < len(names):
@@ -119,7 +119,7 @@ def _named(methods: object) -> dict[str, AbstractIntegrator]:
 def _require_start(name: str, start: Any) -> Start:
     if not (isinstance(start, tuple) and len(start) == 2):
         where = f"systems[{name!r}]" if name else "systems"
-        raise BadInput(f"{where} = {shown(start)} must be a system and its start.")
+        raise BadInput(f"{where} = {quote(start)} must be a system and its start.")
     return require_parts(*start)
 
 
@@ -143,7 +143,7 @@ def _reference(
     return first, second
 
 
-def _measured(
+def _measure(
     system: AbstractGroupSystem,
     method: AbstractIntegrator,
     state: State,
@@ -161,12 +161,12 @@ def _measured(
     try:
         run(1)
         end = run(steps)
-        return _Measured(min(_timed(lambda: run(steps)) for _ in range(repeats)), end)
+        return _Measured(min(_time_call(lambda: run(steps)) for _ in range(repeats)), end)
     except StepFailed:
         return _Measured(np.nan, None)
 
 
-def _timed(work: Callable[[], object]) -> float:
+def _time_call(work: Callable[[], object]) -> float:
     begin = clock.process_time()
     work()
     return clock.process_time() - begin

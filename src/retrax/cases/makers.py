@@ -51,7 +51,7 @@ def choose(kind: str, name: str, choices: Mapping[str, Value]) -> Value:
 
 
 @contextlib.contextmanager
-def located(where: str) -> Iterator[None]:
+def locate_errors(where: str) -> Iterator[None]:
     """Begin the sentence of every `BadInput` that is raised inside with `where`."""
     try:
         yield
@@ -72,7 +72,7 @@ def make(kind: str, described: object, choices: Choices, parts: Mapping[str, Cho
     **Raises:** `BadInput` for an unknown name or parameter, with the closest one that is known,
     and for values that the constructor rejects.
     """
-    name, given = named(kind, described)
+    name, given = read_name(kind, described)
     maker = choose(kind, name, choices)
     if not callable(maker):
         _require_none(name, maker, given)
@@ -88,7 +88,7 @@ def make(kind: str, described: object, choices: Choices, parts: Mapping[str, Cho
         if parameter.default is parameter.empty and key not in given:
             raise BadInput(f"{name} needs the parameter {key!r}: it has no default.")
     values = {
-        key: typed(key, _part(key, value, parts), known[key].annotation)
+        key: require_type(key, _part(key, value, parts), known[key].annotation)
         for key, value in given.items()
     }
     try:
@@ -98,11 +98,11 @@ def make(kind: str, described: object, choices: Choices, parts: Mapping[str, Cho
     except Exception as cause:  # whatever a constructor that was given plain data stumbles over
         told = " ".join(str(cause).split())
         raise BadInput(
-            f"{name} cannot be made of {', '.join(map(_shown, given.items())) or 'nothing'}: {told}"
+            f"{name} cannot be made of {', '.join(map(_show, given.items())) or 'nothing'}: {told}"
         ) from cause
 
 
-def named(kind: str, described: object) -> tuple[str, dict[str, Any]]:
+def read_name(kind: str, described: object) -> tuple[str, dict[str, Any]]:
     """Return the name in a description, and its parameters."""
     if isinstance(described, str):
         return described, {}
@@ -117,7 +117,7 @@ def named(kind: str, described: object) -> tuple[str, dict[str, Any]]:
     return name, given
 
 
-def typed(key: str, value: Any, wanted: Any) -> Any:
+def require_type(key: str, value: Any, wanted: Any) -> Any:
     """Return `value` if it is of the plain type `wanted`; a whole number passes as a number.
 
     Types other than bool, int, float and str are left to whoever takes the value.
@@ -141,7 +141,7 @@ def _part(key: str, value: Any, parts: Mapping[str, Choices]) -> Any:
     if key not in parts or not isinstance(value, str | Mapping):
         return value
     if isinstance(value, Mapping):
-        with located(key):
+        with locate_errors(key):
             return make(key, value, parts[key], parts)
     return make(key, value, parts[key], parts)
 
@@ -154,7 +154,7 @@ def _require_none(name: str, ready: object, given: Mapping[str, Any]) -> None:
         )
 
 
-def _shown(item: tuple[str, Any]) -> str:
+def _show(item: tuple[str, Any]) -> str:
     key, value = item
     text = repr(value)
     return f"{key} = {text if len(text) <= 60 else text[:57] + '...'}"

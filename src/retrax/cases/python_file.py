@@ -41,8 +41,8 @@ def load_setting(reference: str, folder: Path | None = None) -> Example:
             if isinstance(made, AbstractGroupSystem) and hasattr(made, "paper"):
                 made = made.paper()  # pyright: ignore[reportAttributeAccessIssue]
         except (Exception, SystemExit) as cause:
-            raise BadInput(_told(file, f"{make.__name__}()", cause)) from cause
-    return _checked(file, make.__name__, made)
+            raise BadInput(_describe_error(file, f"{make.__name__}()", cause)) from cause
+    return _check(file, make.__name__, made)
 
 
 @contextlib.contextmanager
@@ -65,7 +65,7 @@ def _run_file(file: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as cause:
         del sys.modules[spec.name]
-        raise BadInput(_told(file, "the file", cause)) from cause
+        raise BadInput(_describe_error(file, "the file", cause)) from cause
     return module
 
 
@@ -97,7 +97,7 @@ def _function(module: ModuleType, file: Path, name: str) -> Callable[[], Any]:
     return make
 
 
-def _checked(file: Path, name: str, made: object) -> Example:
+def _check(file: Path, name: str, made: object) -> Example:
     where = f"{name} in {str(file)!r}"
     if not isinstance(made, tuple) or len(made) != 4:
         what = f"a tuple of {len(made)}" if isinstance(made, tuple) else f"{type(made).__name__}"
@@ -110,7 +110,7 @@ def _checked(file: Path, name: str, made: object) -> Example:
     return system, state, h, steps  # what `simulate` checks
 
 
-def _told(file: Path, what: str, cause: BaseException) -> str:
+def _describe_error(file: Path, what: str, cause: BaseException) -> str:
     """Return one sentence about an exception in the user's file, with the line of the file."""
     text = " ".join(str(cause).split())
     if isinstance(cause, SyntaxError):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from retrax.cases.makers import choose, did_you_mean, located, typed
+from retrax.cases.makers import choose, did_you_mean, locate_errors, require_type
 from retrax.cases.names import default_integrator, make_integrator, make_system
 from retrax.cases.python_file import load_setting
 from retrax.cases.starts import make_state
@@ -83,8 +83,8 @@ def read(path: str | Path) -> RunFile:
     closest key or name that is known.
     """
     path = as_path(path, "a run file")
-    with located(str(path)):
-        return _made(_tables(path), path)
+    with locate_errors(str(path)):
+        return _make(_tables(path), path)
 
 
 def _tables(path: Path) -> dict[str, Any]:
@@ -103,14 +103,14 @@ def _tables(path: Path) -> dict[str, Any]:
                 f"the key {key!r} is not known: the keys are {', '.join(KEYS)}."
                 f"{did_you_mean(key, KEYS)}"
             )
-    plain = {key: typed(key, x, _PLAIN[key]) for key, x in given.items() if key in _PLAIN}
+    plain = {key: require_type(key, x, _PLAIN[key]) for key, x in given.items() if key in _PLAIN}
     for key in ("system", "state"):
         if key in given and not isinstance(given[key], Mapping):
             raise BadInput(f"{key} = {given[key]!r} must be a table: [{key}] and its keys below.")
     return given | plain
 
 
-def _made(given: dict[str, Any], path: Path) -> RunFile:
+def _make(given: dict[str, Any], path: Path) -> RunFile:
     sources = [key for key in _SOURCES if key in given]
     if len(sources) != 1:
         found = f"{' and '.join(sources)} are given" if sources else "the run file has none of them"
@@ -119,10 +119,10 @@ def _made(given: dict[str, Any], path: Path) -> RunFile:
     driven = CASES[name].driven if sources[0] == "case" else None
     plant, control = (None, None) if driven is None else driven()[:2]
     if "state" in given:
-        with located("[state]"):
+        with locate_errors("[state]"):
             state = make_state(system, given["state"])
     if "integrator" in given:
-        with located("integrator"):
+        with locate_errors("integrator"):
             integrator = make_integrator(given["integrator"])
         named = isinstance(given["integrator"], str)
         method = given["integrator"] if named else repr(integrator)
@@ -143,14 +143,14 @@ def _made(given: dict[str, Any], path: Path) -> RunFile:
         steps=steps,
         save_every=given.get("save_every"),
         backend=given.get("backend", "auto"),
-        **{key: _written(key, given[key], path.parent) for key in _WRITTEN if key in given},
+        **{key: _output_path(key, given[key], path.parent) for key in _WRITTEN if key in given},
         every=given.get("every"),
         plant=plant,
         control=control,
     )
 
 
-def _written(key: str, name: str, folder: Path) -> Path:
+def _output_path(key: str, name: str, folder: Path) -> Path:
     """Return the path at which a run file asks to write: inside its folder."""
     asked = within(folder, name)
     if asked is None:
@@ -167,7 +167,7 @@ def _source(source: str, given: dict[str, Any], path: Path) -> tuple[Any, ...]:
         case = choose("case", given["case"], CASES)
         return case.name, *case.make(), case.integrator
     if source == "file":
-        with located("file"):
+        with locate_errors("file"):
             return path.stem, *load_setting(given["file"], path.parent), None
-    with located("[system]"):
+    with locate_errors("[system]"):
         return path.stem, make_system(given["system"]), None, None, None, None

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from retrax.cases.makers import Choices, did_you_mean, make, typed
+from retrax.cases.makers import Choices, did_you_mean, make, require_type
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -27,7 +27,7 @@ def make_state(system: AbstractGroupSystem, given: Mapping[str, Any]) -> State:
     """
     for way in ("at", "assemble"):
         if hasattr(system, way):
-            return _called(system, getattr(system, way), given)
+            return _call_start(system, getattr(system, way), given)
     _require_known(system, given, _KEYS)
     if "g" in given and "exp" in given:
         raise BadInput("g and exp both say where the system starts: give one of them.")
@@ -36,12 +36,12 @@ def make_state(system: AbstractGroupSystem, given: Mapping[str, Any]) -> State:
     return system.state(
         g,
         **(moving or {"velocity": jnp.zeros(system.group.dim)}),
-        t=typed("t", given.get("t", 0.0), float),
-        project=typed("project", given.get("project", False), bool),
+        t=require_type("t", given.get("t", 0.0), float),
+        project=require_type("project", given.get("project", False), bool),
     )
 
 
-def _called(
+def _call_start(
     system: AbstractGroupSystem, start: Callable[..., State], given: Mapping[str, Any]
 ) -> State:
     """Return the state that a method of the system makes of the keys."""
@@ -50,7 +50,9 @@ def _called(
     for key, parameter in parameters.items():
         if parameter.default is parameter.empty and key not in given:
             raise BadInput(f"the {system.name} needs {key!r} to start from.")
-    return start(**{key: typed(key, x, parameters[key].annotation) for key, x in given.items()})
+    return start(
+        **{key: require_type(key, x, parameters[key].annotation) for key, x in given.items()}
+    )
 
 
 def _placement(system: AbstractGroupSystem, given: Mapping[str, Any]) -> Any:

@@ -9,7 +9,7 @@ import typer
 from retrax.cases.names import make_integrator
 from retrax.cli import options
 from retrax.cli.options import AsJson
-from retrax.cli.run import asked_for
+from retrax.cli.run import read_request
 from retrax.cli.tables import print_lines
 
 _WRITTEN = {
@@ -64,7 +64,7 @@ def export(
 
     if integrator is not None:
         make_integrator(integrator)
-    asked = asked_for(case, integrator)
+    asked = read_request(case, integrator)
     path = write(
         asked.system if asked.plant is None else asked.plant,
         asked.integrator,

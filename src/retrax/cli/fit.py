@@ -14,7 +14,7 @@ import typer
 
 from retrax.cli import options
 from retrax.cli.options import AsJson
-from retrax.cli.run import asked_for
+from retrax.cli.run import read_request
 from retrax.cli.tables import print_lines, print_table
 from retrax.errors import BadInput
 from retrax.files import require_place
@@ -85,7 +85,7 @@ def fit(
     for place in (output, report):
         if place is not None:
             require_place(place)
-    asked = asked_for(case, integrator)
+    asked = read_request(case, integrator)
     system_of, start = _free_numbers(asked.system, free)
     measured = Measurements.read(data, noise=noise, missing="drop" if drop else "refuse")
     state = None
@@ -125,20 +125,20 @@ def _as_json(found: Any) -> dict[str, Any]:
     return {
         "system": found.system.name,
         "parameters": {
-            name: {"value": float(value), "standard_error": _known(error)}
+            name: {"value": float(value), "standard_error": _finite_or_none(error)}
             for name, value, error in zip(found.names, found.values, errors, strict=True)
         },
-        "correlations": [[_known(x) for x in row] for row in found.correlations],
+        "correlations": [[_finite_or_none(x) for x in row] for row in found.correlations],
         "chi2": found.chi2,
         "degrees_of_freedom": found.degrees_of_freedom,
-        "noise": _known(found.noise),
+        "noise": _finite_or_none(found.noise),
         "converged": found.converged,
         "undetermined": list(found.identifiability.undetermined),
         "notes": list(found.notes),
     }
 
 
-def _known(x: float) -> float | None:
+def _finite_or_none(x: float) -> float | None:
     return float(x) if math.isfinite(x) else None
 
 

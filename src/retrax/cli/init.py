@@ -10,7 +10,7 @@ import typer
 from retrax.cli.options import AsJson
 from retrax.cli.tables import print_lines
 from retrax.errors import BadInput
-from retrax.files import require_place, written_whole
+from retrax.files import require_place, write_whole
 
 _EXAMPLES = {".toml": "my_case.toml", ".py": "my_system.py"}
 
@@ -34,7 +34,7 @@ def init(
     if path.is_dir() or (path.exists() and not force):
         raise BadInput(f"path = {str(path)!r} exists already; --force writes over a file.")
     example = files("retrax.cases") / "examples" / _EXAMPLES[path.suffix]
-    with written_whole(path) as temporary:
+    with write_whole(path) as temporary:
         temporary.write_text(example.read_text(encoding="utf-8"), encoding="utf-8")
     command = f"retrax run {path}" + (":make" if path.suffix == ".py" else "")
     if as_json:

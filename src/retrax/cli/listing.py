@@ -113,7 +113,7 @@ def _case(name: str) -> dict[str, Any]:
     system, state, h, steps = case.make()
     described = describe(system) or {}
     driven = None if case.driven is None else case.driven()
-    kept = list(system.invariants(state)) if driven is None else _kept(driven)
+    kept = list(system.invariants(state)) if driven is None else _conserved_momenta(driven)
     return {
         "name": name,
         "description": case.description,
@@ -135,7 +135,7 @@ def _inputs(driven: DrivenExample) -> dict[str, Any]:
     return {"inputs": driven.plant.count, "control": repr(driven.control)}
 
 
-def _kept(driven: DrivenExample) -> list[str]:
+def _conserved_momenta(driven: DrivenExample) -> list[str]:
     """Return the momenta that no input changes."""
     plant, control, state, *_ = driven
     method = Driven(LieVerlet(), plant.actuators, control)

@@ -17,11 +17,11 @@ from retrax.cli import options
 from retrax.cli.options import AsJson, Progress
 from retrax.cli.tables import print_lines, print_table
 from retrax.errors import BadInput, NotWritten, RetraxError, StepFailed
-from retrax.files import require_place, written_by_retrax
+from retrax.files import is_written_by_retrax, require_place
 from retrax.run.simulate import simulate
-from retrax.run.spans import steps_asked
+from retrax.run.spans import count_steps
 from retrax.systems.catalogue import CASES
-from retrax.trajectory.provenance import labelled
+from retrax.trajectory.provenance import label_runs
 from retrax.trajectory.summary import COLUMNS, heading, rows
 from retrax.trajectory.trajectory import Trajectory
 
@@ -104,14 +104,14 @@ def run(
         "checkpoint": checkpoint,
         "every": every,
     }
-    asked = asked_for(case, integrator)
+    asked = read_request(case, integrator)
     asked = dataclasses.replace(asked, **{k: x for k, x in given.items() if x is not None})
     if until is not None:
-        asked = dataclasses.replace(asked, steps=steps_asked(asked.state, asked.h, steps, until))
+        asked = dataclasses.replace(asked, steps=count_steps(asked.state, asked.h, steps, until))
     for key, path in (("output", asked.output), ("report", asked.report)):
         if path is not None:
             require_asked(key, path, typed=given[key] is not None)
-    trajectory = _simulated(asked, case, progress)
+    trajectory = _simulate(asked, case, progress)
     if asked.report is not None:
         trajectory.report(asked.report)
     if as_json:
@@ -132,7 +132,7 @@ def run(
         print_lines(f"The page is {asked.report}.")
 
 
-def asked_for(what: str, integrator: str | None) -> RunFile:
+def read_request(what: str, integrator: str | None) -> RunFile:
     """Make what is to be run from a case, a run file or a function in a Python file."""
     if what.endswith(".toml"):
         asked = read(what)
@@ -156,14 +156,14 @@ def asked_for(what: str, integrator: str | None) -> RunFile:
     return RunFile(name, system, state, chosen, method, h, steps, plant=plant, control=control)
 
 
-def _simulated(asked: RunFile, typed: str, progress: bool | None) -> Trajectory:
+def _simulate(asked: RunFile, typed: str, progress: bool | None) -> Trajectory:
     """Run and save to the output, also a run that failed; its provenance holds what was typed."""
     save_every = asked.save_every
     if save_every is None:
         whole = isinstance(asked.steps, int)
         save_every = max(1, round(asked.steps / _SAVED_STATES)) if whole else 1
     try:
-        with labelled(case=asked.name, asked=typed):
+        with label_runs(case=asked.name, asked=typed):
             trajectory = simulate(
                 asked.system if asked.plant is None else asked.plant,
                 asked.integrator,
@@ -210,7 +210,7 @@ def require_asked(key: str, path: Path, typed: bool) -> None:
     if retrax wrote it.
     """
     place = require_place(path)
-    if not typed and place.exists() and not written_by_retrax(place):
+    if not typed and place.exists() and not is_written_by_retrax(place):
         raise BadInput(
             f"{key} = {str(path)!r} in the run file is a file that retrax did not write: give "
             f"--{key} {str(path)!r} on the command line to replace it."

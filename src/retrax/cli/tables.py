@@ -21,7 +21,7 @@ def print_table(columns: Sequence[str], rows: Rows, title: str = "", marked: Row
     columns, title = [printable(name) for name in columns], printable(title)
     rows, marked = ([[printable(cell) for cell in row] for row in some] for some in (rows, marked))
     if not on_terminal():
-        print("\n".join([*([title] if title else []), *aligned(columns, rows), ""]))
+        print("\n".join([*([title] if title else []), *align(columns, rows), ""]))
         return
     table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left")
     for k, column in enumerate(columns):
@@ -44,7 +44,7 @@ def print_lines(*lines: str) -> None:
         console.print(Text(printable(line)))
 
 
-def aligned(columns: Sequence[str], rows: Rows) -> list[str]:
+def align(columns: Sequence[str], rows: Rows) -> list[str]:
     """Return a table as lines of text, the names of the columns first."""
     everything = [list(columns), *(list(row) for row in rows)]
     widths = [max(len(row[k]) for row in everything) for k in range(len(columns))]

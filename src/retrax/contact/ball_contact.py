@@ -200,7 +200,7 @@ class BallContact(AbstractNodeContact):
     def spots(self, first: Pairs, second: Pairs, used: Bool[Array, " pairs"]) -> "BallSpots":
         return BallSpots(self, first, second, used)
 
-    def called(self, first: int, second: int) -> str:
+    def contact_name(self, first: int, second: int) -> str:
         other = f"ball {second}" if second >= 0 else f"the {self.against[-1 - second].name}"
         return f"The contact of ball {first} and {other}"
 
@@ -238,7 +238,7 @@ class BallSpots(AbstractSpots):
     def nearest(self, places: Places) -> None:
         return None
 
-    def met(self, places: Places, near: None) -> Met:
+    def measure_gaps(self, places: Places, near: None) -> Met:
         contact = self.contact
         core = contact.cores(places, self.second)
         gap, normal, far = contact.apart(places, self.first, core)
@@ -251,7 +251,7 @@ class BallSpots(AbstractSpots):
         weights = jnp.stack([one, second], axis=1)
         return Met(jnp.where(self.used, gap, FAR), normal, weights, arms)
 
-    def started(self, here: None, near: None) -> None:
+    def start_points(self, here: None, near: None) -> None:
         return None
 
     def where(self, near: None) -> Float[Array, "m 2"]:
@@ -266,8 +266,8 @@ class BallSpots(AbstractSpots):
         return self.first, jnp.where(self.pairs, self.second, n - 1 - self.second)
 
     def closest(self, places: Places) -> Closest:
-        gap = self.met(places, None).gap
+        gap = self.measure_gaps(places, None).gap
         return Closest(jnp.where(gap < FAR, gap, jnp.inf), *self.sides)
 
-    def renewed(self, *_: object) -> None:
+    def renew(self, *_: object) -> None:
         return None

@@ -78,7 +78,7 @@ class Placed(NamedTuple):
         return jnp.concatenate([before, turning, moving, after], axis=-1)
 
 
-def placed(group: AbstractLieGroup, g: Element, start: int = 0) -> list[Placed]:
+def place_bodies(group: AbstractLieGroup, g: Element, start: int = 0) -> list[Placed]:
     """Return where the bodies of a group are, in the order of its factors.
 
     A rotation that is followed by a translation of the same number of dimensions is one body.
@@ -86,17 +86,17 @@ def placed(group: AbstractLieGroup, g: Element, start: int = 0) -> list[Placed]:
     if isinstance(group, Power):
         inner, found = group.group, []
         for k in range(group.n):
-            found += placed(inner, _taken(g, k), start + k * inner.dim)
+            found += place_bodies(inner, _take(g, k), start + k * inner.dim)
         return found
     if isinstance(group, Product):
         return _of_product(group, g, start)
     if isinstance(group, SE3 | SE2):
         turns, travels = (3, 3) if isinstance(group, SE3) else (1, 2)
-        return [Placed(_turned(g[0]), _filled(g[1]), start, turns, travels, True)]
+        return [Placed(_turn(g[0]), _fill(g[1]), start, turns, travels, True)]
     if isinstance(group, SO3 | SO2):
-        return [Placed(_turned(g), jnp.zeros(3), start, group.dim, 0)]
+        return [Placed(_turn(g), jnp.zeros(3), start, group.dim, 0)]
     if isinstance(group, Translation) and group.dim <= 3:
-        return [Placed(jnp.eye(3), _filled(g), start, 0, group.dim)]
+        return [Placed(jnp.eye(3), _fill(g), start, 0, group.dim)]
     return []
 
 
@@ -105,7 +105,7 @@ def moving_parts(group: AbstractLieGroup) -> tuple[tuple[int, int], ...]:
     found: list[tuple[int, int]] = []
 
     def note() -> Array:
-        bodies = placed(group, group.identity())
+        bodies = place_bodies(group, group.identity())
         found.extend((body.start, body.turns + body.travels) for body in bodies)
         return jnp.zeros(0)
 
@@ -137,25 +137,25 @@ def _of_product(group: Product, g: Element, start: int) -> list[Placed]:
         (factor, at), *rest = rest
         turns = 3 if isinstance(factor, SO3) else 2 if isinstance(factor, SO2) else 0
         if turns and rest and isinstance(rest[0][0], Translation) and rest[0][0].dim == turns:
-            x = _filled(rest.pop(0)[1])
-            found.append(Placed(_turned(at), x, start, factor.dim, turns))
+            x = _fill(rest.pop(0)[1])
+            found.append(Placed(_turn(at), x, start, factor.dim, turns))
             start += factor.dim + turns
         else:
-            found += placed(factor, at, start)
+            found += place_bodies(factor, at, start)
             start += factor.dim
     return found
 
 
-def _taken(g: Element, k: int) -> Element:
-    return tuple(_taken(part, k) for part in g) if isinstance(g, tuple) else g[k]
+def _take(g: Element, k: int) -> Element:
+    return tuple(_take(part, k) for part in g) if isinstance(g, tuple) else g[k]
 
 
-def _turned(R: Float[Array, "d d"]) -> Float[Array, "3 3"]:
+def _turn(R: Float[Array, "d d"]) -> Float[Array, "3 3"]:
     if R.shape[0] == 3:
         return R
     flat = jnp.concatenate([R, jnp.zeros((2, 1))], axis=1)
     return jnp.concatenate([flat, jnp.array([[0.0, 0.0, 1.0]])])
 
 
-def _filled(x: Float[Array, " d"]) -> Vector:
+def _fill(x: Float[Array, " d"]) -> Vector:
     return jnp.concatenate([x, jnp.zeros(3 - x.shape[0])])

@@ -46,7 +46,7 @@ def dot(a: Points, b: Points) -> Numbers:
     return a[:, 0] * b[:, 0] + a[:, 1] * b[:, 1] + a[:, 2] * b[:, 2]
 
 
-def crossed(a: Points, b: Points) -> Points:
+def cross_rows(a: Points, b: Points) -> Points:
     """Return the vector products of rows."""
     return jnp.stack(
         [
@@ -67,7 +67,7 @@ def within(r: Points, da: Points, db: Points) -> Nearest:
     one = 1 / jnp.where(crossing, det, 1.0)
     sigma, tau = (ab * br - ar * bb) * one, (aa * br - ab * ar) * one
     inside = (sigma > 0) & (sigma < 1) & (tau > 0) & (tau < 1)
-    return Nearest(clamped(sigma), clamped(tau), crossing & inside, jnp.zeros_like(sigma))
+    return Nearest(clamp(sigma), clamp(tau), crossing & inside, jnp.zeros_like(sigma))
 
 
 def foot(r: Points, d: Points) -> tuple[Numbers, Numbers]:
@@ -77,7 +77,7 @@ def foot(r: Points, d: Points) -> tuple[Numbers, Numbers]:
     """
     size = dot(d, d)
     there = dot(d, r) / jnp.where(size > 0, size, 1.0)
-    return clamped(there), there
+    return clamp(there), there
 
 
 def along_axis(
@@ -109,7 +109,7 @@ def along_axis(
     return jnp.where(begins, 0.0, jnp.where(ends, 1.0, there)), begins, ends
 
 
-def clamped(x: Numbers) -> Numbers:
+def clamp(x: Numbers) -> Numbers:
     """Return numbers within 0 and 1."""
     return jnp.minimum(jnp.maximum(x, 0.0), 1.0)
 

@@ -9,20 +9,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.contact.bodies import Placed, all_parts, moving_parts, placed
+from retrax.contact.bodies import Placed, all_parts, moving_parts, place_bodies
 from retrax.contact.in_groups import Pairs
 from retrax.contact.meeting import Meeting
 from retrax.contact.meetings import follows, meeting, names_of
 from retrax.contact.nearest import Points, across, length_and_way
 from retrax.contact.pictures import picture
-from retrax.contact.shapes import AbstractSurface, content_of, told_apart
+from retrax.contact.shapes import AbstractSurface, content_of, number_names
 from retrax.contact.solver.coupled_blocks import Couples, in_parts
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Seen, Touch
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import ArrayLike, float64, is_traced, require_finite, shown
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.checks import ArrayLike, float64, is_traced, quote, require_finite
+from retrax.numerics.evaluate import evaluate_in_jax
 from retrax.numerics.known import require_each
 from retrax.numerics.small_matrices import cross
 
@@ -67,10 +67,10 @@ class Contacts(AbstractContacts):
         friction: ArrayLike = 0.0,
         restitution: ArrayLike = 0.0,
     ):
-        self.pairs = _checked_pairs(pairs)
-        called = _called(self.pairs)
+        self.pairs = _check_pairs(pairs)
+        called = _shape_names(self.pairs)
         names = [names_of(a, b, called[id(a)], called[id(b)]) for a, b in self.pairs]
-        self.names = told_apart(name for of_pair in names for name in of_pair)
+        self.names = number_names(name for of_pair in names for name in of_pair)
         self.counts = tuple(len(of_pair) for of_pair in names)
         owners = np.repeat(np.arange(len(names)), self.counts)
         self.friction = _each("friction", friction, owners)
@@ -106,9 +106,9 @@ class Contacts(AbstractContacts):
                     f"{a.name!r} and {b.name!r} are on the same body, {a.body!r}, so that the gap "
                     "between them never changes: leave the pair out."
                 )
-        return self._changed(group=system.group, bodies=bodies, parts=found)
+        return self._with_fields(group=system.group, bodies=bodies, parts=found)
 
-    def _changed(self, **fields: object) -> "Contacts":
+    def _with_fields(self, **fields: object) -> "Contacts":
         other = object.__new__(Contacts)
         for name, value in (vars(self) | fields).items():
             object.__setattr__(other, name, value)
@@ -116,7 +116,7 @@ class Contacts(AbstractContacts):
 
     @property
     def parties(self) -> tuple[tuple[str, ...], ...]:
-        called = _called(self.pairs)
+        called = _shape_names(self.pairs)
         return tuple(
             (called[id(a)], called[id(b)])
             for a, b in self.pairs
@@ -133,7 +133,7 @@ class Contacts(AbstractContacts):
     def _there(self, g: Element) -> list[Placed]:
         """Return where the bodies are; last comes what stands still."""
         assert self.group is not None, "these contacts belong to no system yet"
-        return [*placed(self.group, g), Placed(jnp.eye(3), jnp.zeros(3))]
+        return [*place_bodies(self.group, g), Placed(jnp.eye(3), jnp.zeros(3))]
 
     @property
     def follows(self) -> bool:
@@ -198,9 +198,9 @@ class Contacts(AbstractContacts):
             return found.gap, ways, jnp.concatenate(rows, axis=2)
 
         none = [jnp.zeros(0)] * (len(self.parts) + 1)
-        return Touch(*self._grouped(g).each(one, along, none))
+        return Touch(*self._group(g).each(one, along, none))
 
-    def _grouped(self, g: Element) -> Pairs:
+    def _group(self, g: Element) -> Pairs:
         return Pairs(self.pairs, self.bodies, self.counts, self._there(g))
 
     def speeds(
@@ -238,7 +238,7 @@ class Contacts(AbstractContacts):
             moves = at.velocities(found.first, u) - on.velocities(found.second, v)
             return found.gap, jnp.sum(_frames(found, before) * moves[:, None, :], axis=2)
 
-        gap, speeds = self._grouped(g).each(one, along, own)
+        gap, speeds = self._group(g).each(one, along, own)
         return gap, speeds
 
     def _ways(self, meetings: list[Meeting], along: Frames | None) -> list[Frames]:
@@ -277,22 +277,22 @@ def _stands(shape: AbstractSurface) -> bool:
     return shape.body is None or shape.body == _GROUND
 
 
-def _checked_pairs(
+def _check_pairs(
     pairs: Sequence[tuple[AbstractSurface, AbstractSurface]],
 ) -> tuple[tuple[AbstractSurface, AbstractSurface], ...]:
     """Return pairs of shapes that can touch, each once."""
     if not isinstance(pairs, list | tuple) or not pairs:
         raise BadInput(
-            f"pairs = {shown(pairs)} must be a list of pairs of shapes, as [(ball, table)]."
+            f"pairs = {quote(pairs)} must be a list of pairs of shapes, as [(ball, table)]."
         )
     seen: set[frozenset[Hashable]] = set()
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise BadInput(f"{shown(pair)} is not a pair of shapes, as (ball, table).")
+            raise BadInput(f"{quote(pair)} is not a pair of shapes, as (ball, table).")
         for shape in pair:
             if not isinstance(shape, AbstractSurface):
                 raise BadInput(
-                    f"{shown(shape)} is not a shape that can touch: rx.Plane, rx.Ball, rx.Capsule, "
+                    f"{quote(shape)} is not a shape that can touch: rx.Plane, rx.Ball, rx.Capsule, "
                     "rx.Cylinder and rx.Box are."
                 )
         a, b = pair
@@ -310,7 +310,7 @@ def _checked_pairs(
     return tuple((a, b) for a, b in pairs)
 
 
-def _called(pairs: tuple[tuple[AbstractSurface, AbstractSurface], ...]) -> dict[int, str]:
+def _shape_names(pairs: tuple[tuple[AbstractSurface, AbstractSurface], ...]) -> dict[int, str]:
     """Return what sentences call each shape: with its body, where several have the same name."""
     shapes = {id(shape): shape for pair in pairs for shape in pair}
     names = [shape.name for shape in shapes.values()]
@@ -343,7 +343,7 @@ def _each(name: str, given: ArrayLike, owners: np.ndarray) -> Gaps:
     def check(numbers: np.ndarray) -> None:
         if np.any(numbers < 0) or (name == "restitution" and np.any(numbers > 1)):
             rule = "from 0 to 1" if name == "restitution" else "0 or more"
-            raise BadInput(f"{name} = {shown(numbers.tolist())} must be {rule}.")
+            raise BadInput(f"{name} = {quote(numbers.tolist())} must be {rule}.")
 
     require_each(check, values)
-    return evaluated(lambda x: jnp.broadcast_to(x, (count,))[owners], values)
+    return evaluate_in_jax(lambda x: jnp.broadcast_to(x, (count,))[owners], values)

@@ -60,7 +60,7 @@ class Pairs(NamedTuple):
             before = None
             if along is not None:
                 before = jnp.stack([along[:, 1][row] for row in places], axis=1)
-            results = self._mapped(one, members, before, parts)
+            results = self._map(one, members, before, parts)
             for k, row in enumerate(places):
                 found.append([x[:, k] for x in results])
                 order.append(row)
@@ -70,7 +70,7 @@ class Pairs(NamedTuple):
             joined = [x[sorted_] for x in joined]
         return keep_axis(tuple(joined))
 
-    def _mapped(
+    def _map(
         self,
         one: Callable[..., tuple[Array, ...]],
         members: list[int],
@@ -83,20 +83,20 @@ class Pairs(NamedTuple):
             shapes = [self.shapes[k][side] for k in members]
             bodies = [self.bodies[k][side] for k in members]
             there = [(self.there[i].R, self.there[i].x, parts[i]) for i in bodies]
-            given.append((_stacked(shapes, list(map(id, shapes))), _stacked(there, bodies)))
+            given.append((_stack(shapes, list(map(id, shapes))), _stack(there, bodies)))
         flags = [self.there[i]._replace(start=0) for i in self.bodies[members[0]]]
 
-        def mapped(
+        def map_one(
             sides: list[tuple[AbstractSurface, tuple[Array, ...]]], before: Points | None
         ) -> tuple[Array, ...]:
             (a, (R, x, u)), (b, (Q, y, v)) = sides
             at, on = flags[0]._replace(R=R, x=x), flags[1]._replace(R=Q, x=y)
             return one(a, b, at, on, before, u, v)
 
-        return jax.vmap(mapped)(given, keep_axis(before))
+        return jax.vmap(map_one)(given, keep_axis(before))
 
 
-def _stacked(things: Sequence[T], names: Sequence[int]) -> T:
+def _stack(things: Sequence[T], names: Sequence[int]) -> T:
     """Return one thing whose arrays are those of several, along a first axis.
 
     Things that have the same name are the same: they are stored once and looked up.

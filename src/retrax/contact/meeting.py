@@ -31,7 +31,7 @@ class Meeting(NamedTuple):
         return Meeting(self.gap, -self.normal, self.second, self.first, self.way)
 
 
-def joined(*meetings: Meeting) -> Meeting:
+def join_candidates(*meetings: Meeting) -> Meeting:
     """Return the candidates of several meetings."""
     parts = zip(*(found[:4] for found in meetings), strict=True)
     return Meeting(*(jnp.concatenate(part) for part in parts))

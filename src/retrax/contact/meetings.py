@@ -60,7 +60,7 @@ def names_of(a: AbstractSurface, b: AbstractSurface, first: str, second: str) ->
 
     **Raises:** `BadInput` where no formula is known for the pair.
     """
-    pair, swapped = _found(a, b)
+    pair, swapped = _find_meeting(a, b)
     both = (second, first) if swapped else (first, second)
     return tuple(f"{both[which]}{part} on {both[1 - which]}" for which, part in pair.parts)
 
@@ -78,17 +78,17 @@ def meeting(
     **Arguments:** `before`: the first tangents of the candidates when the step began; `held`:
     whether candidates are where these say.
     """
-    pair, swapped = _found(a, b)
+    pair, swapped = _find_meeting(a, b)
     more = (before, held) if pair.follows else ()
     return pair.meet(b, a, on, at, *more).swapped if swapped else pair.meet(a, b, at, on, *more)
 
 
 def follows(a: AbstractSurface, b: AbstractSurface) -> bool:
     """Return whether candidates of two shapes go on from where they were when a step began."""
-    return _found(a, b)[0].follows
+    return _find_meeting(a, b)[0].follows
 
 
-def _found(a: AbstractSurface, b: AbstractSurface) -> tuple[Pair, bool]:
+def _find_meeting(a: AbstractSurface, b: AbstractSurface) -> tuple[Pair, bool]:
     """Return how two shapes meet, and whether the second comes first there."""
     one, two = type(a), type(b)
     if (one, two) in PAIRS:

@@ -15,7 +15,7 @@ from retrax.contact.rows import Places
 from retrax.contact.shapes import AbstractSurface, Ball, Capsule, Plane, content_of
 from retrax.errors import BadInput
 from retrax.mechanics.contact import AbstractTouching
-from retrax.numerics.checks import ArrayLike, finite64, shown
+from retrax.numerics.checks import ArrayLike, finite64, quote
 from retrax.numerics.known import require_each
 
 Whole = Int[Array, ""]
@@ -77,11 +77,11 @@ class AbstractSpots(abc.ABC):
         """Return where the points of spots lie that are closest with nodes at `places`."""
 
     @abc.abstractmethod
-    def met(self, places: Places, near: PyTree) -> Met:
+    def measure_gaps(self, places: Places, near: PyTree) -> Met:
         """Return gaps, normals, weights and arms of spots with their points where `near` says."""
 
     @abc.abstractmethod
-    def started(self, here: PyTree, near: PyTree) -> PyTree:
+    def start_points(self, here: PyTree, near: PyTree) -> PyTree:
         """Return where impulses act at the start of a step whose end has its points at `near`.
 
         `here` are the points that are closest at its start.
@@ -105,7 +105,7 @@ class AbstractSpots(abc.ABC):
         """Return how far apart all are that are near."""
 
     @abc.abstractmethod
-    def renewed(
+    def renew(
         self,
         places: Places,
         near: PyTree,
@@ -166,7 +166,7 @@ class AbstractNodeContact(AbstractTouching):
         """Return the spots of listed pairs, of which those count that are `used`."""
 
     @abc.abstractmethod
-    def called(self, first: int, second: int) -> str:
+    def contact_name(self, first: int, second: int) -> str:
         """Return the name of a contact from the numbers of its record."""
 
     @property
@@ -188,7 +188,7 @@ def standing(given: object, who: str) -> tuple[AbstractSurface, ...]:
     """Return planes, balls and posts that stand in space, which `who` may touch."""
     shapes = [given] if isinstance(given, AbstractSurface) else given
     if not isinstance(shapes, Sequence) or isinstance(shapes, str):
-        raise BadInput(f"against = {shown(given)} must be a list of shapes such as rx.Plane().")
+        raise BadInput(f"against = {quote(given)} must be a list of shapes such as rx.Plane().")
     found = tuple(_standing(shape, who) for shape in shapes)
     contents = [content_of(shape) for shape in found]
     for k, shape in enumerate(found):
@@ -200,7 +200,7 @@ def standing(given: object, who: str) -> tuple[AbstractSurface, ...]:
 def _standing(shape: object, who: str) -> AbstractSurface:
     if not isinstance(shape, Plane | Ball | Capsule):
         raise BadInput(
-            f"against has {shown(shape)}, but {who} touch planes, balls and capsules: rx.Plane, "
+            f"against has {quote(shape)}, but {who} touch planes, balls and capsules: rx.Plane, "
             "rx.Ball, rx.Capsule."
         )
     if shape.body is not None:

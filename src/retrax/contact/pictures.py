@@ -14,10 +14,10 @@ _GROUND = "ground"
 
 def picture(pairs: Iterable[tuple[AbstractSurface, AbstractSurface]]) -> Seen:
     """Return what to draw for the shapes of pairs, each once."""
-    return seen({id(shape): shape for pair in pairs for shape in pair}.values())
+    return draw_surfaces({id(shape): shape for pair in pairs for shape in pair}.values())
 
 
-def seen(surfaces: Iterable[AbstractSurface]) -> Seen:
+def draw_surfaces(surfaces: Iterable[AbstractSurface]) -> Seen:
     """Return what to draw for surfaces."""
     shapes, planes = [], []
     for one in surfaces:

@@ -9,7 +9,7 @@ from retrax.contact.meeting import (
     centre_of,
     core_of,
     ends_of,
-    joined,
+    join_candidates,
     round_meets_round,
     round_meets_solid,
 )
@@ -66,7 +66,7 @@ def capsule_on_box(a: Capsule, b: Box, at: Placed, on: Placed) -> Meeting:
     core, box = core_of(a, at), core_box(b, on)
     ends, edges = ends_of(core), edges_of(box)
     p, q = between_segments(_several(core, len(edges.half)), edges)
-    return joined(
+    return join_candidates(
         round_meets_solid(ends, a.radius, from_box(ends, *box), b.radius),
         round_meets_round(p, a.radius, q, b.radius),
     )

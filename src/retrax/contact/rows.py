@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from retrax.contact.capsules import Points, crossed, dot
+from retrax.contact.capsules import Points, cross_rows, dot
 from retrax.numerics.small_matrices import cross
 
 Places = Float[Array, "nodes 3"]
@@ -47,7 +47,7 @@ def frames(n: Points, before: Float[Array, "m 3 3"] | None = None) -> Float[Arra
         first = before[:, 1] - dot(before[:, 1], n)[:, None] * n
         size = jnp.sqrt(dot(first, first))
         first = first / jnp.where(size > 0, size, 1.0)[:, None]
-    return jnp.stack([n, first, crossed(n, first)], axis=1)
+    return jnp.stack([n, first, cross_rows(n, first)], axis=1)
 
 
 def speeds(rows: Rows, v: Places, spin: Places) -> Points:
@@ -58,19 +58,19 @@ def speeds(rows: Rows, v: Places, spin: Places) -> Points:
         node = rows.nodes[:, k]
         moved = moved + rows.weights[:, k, None] * v[node]
         turned = turned + rows.arms[:, k, None] * spin[node]
-    apart = moved + crossed(turned, rows.frame[:, 0])
+    apart = moved + cross_rows(turned, rows.frame[:, 0])
     return jnp.stack([dot(rows.frame[:, k], apart) for k in range(3)], axis=1)
 
 
-def listed(chosen: Bool[Array, " m"]) -> tuple[Int[Array, " m"], Int[Array, ""]]:
+def list_places(chosen: Bool[Array, " m"]) -> tuple[Int[Array, " m"], Int[Array, ""]]:
     """Return the places of those that are chosen, and how many they are."""
 
     def one(c: Int[Array, ""], at: tuple[Array, Array]) -> tuple[Array, Array]:
-        def added(at: tuple[Array, Array]) -> tuple[Array, Array]:
+        def add(at: tuple[Array, Array]) -> tuple[Array, Array]:
             places, count = at
             return places.at[count].set(c, mode="promise_in_bounds"), count + 1
 
-        return lax.cond(chosen[c], added, lambda at: at, at)
+        return lax.cond(chosen[c], add, lambda at: at, at)
 
     none = jnp.zeros(len(chosen), jnp.int32), jnp.asarray(0, jnp.int32)
     return lax.fori_loop(jnp.asarray(0, jnp.int32), len(chosen), one, none)
@@ -78,7 +78,7 @@ def listed(chosen: Bool[Array, " m"]) -> tuple[Int[Array, " m"], Int[Array, ""]]
 
 def impulses(rows: Rows, z: Points, nodes: int) -> tuple[Places, Places]:
     """Return what impulses of spots give to the nodes: momenta and angular momenta, in space."""
-    pushing, count = listed((z[:, 0] > 0) | (z[:, 1] != 0) | (z[:, 2] != 0))
+    pushing, count = list_places((z[:, 0] > 0) | (z[:, 1] != 0) | (z[:, 2] != 0))
 
     def one(k: Int[Array, ""], at: tuple[Places, Places]) -> tuple[Places, Places]:
         moved, turned = at

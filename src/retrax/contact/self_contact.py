@@ -208,26 +208,26 @@ class SelfContact(AbstractNodeContact):
             around = reach + (lengths[i] + lengths[j]) / 2
             alone = (rod[i] == rod[j]) & self.beside(chains.arc, after, i, j)
 
-            def looked() -> Bool[Array, ""]:
+            def look() -> Bool[Array, ""]:
                 return distance(r[None], along[i][None], along[j][None])[0] <= reach
 
             close = (middle @ middle <= around * around) & ~alone
-            return lax.cond(close, looked, lambda: jnp.asarray(False))
+            return lax.cond(close, look, lambda: jnp.asarray(False))
 
         return Looking(places + along / 2, reach + jnp.max(lengths), near)
 
     def spots(self, first: Pairs, second: Pairs, used: Bool[Array, " pairs"]) -> Spots:
         return Spots(chains_of(self), self, first, second, used)
 
-    def called(self, first: int, second: int) -> str:
+    def contact_name(self, first: int, second: int) -> str:
         assert self.arcs is not None
         arcs = np.asarray(self.arcs)
 
-        def named(node: int) -> str:
+        def name_node(node: int) -> str:
             return f"{segment_name(self.strands, node)} (arc length {arcs[node]:.3g} m)"
 
-        other = named(second) if second >= 0 else f"the {self.against[-1 - second].name}"
-        return f"The contact of {named(first)} and {other}"
+        other = name_node(second) if second >= 0 else f"the {self.against[-1 - second].name}"
+        return f"The contact of {name_node(first)} and {other}"
 
 
 def touching(

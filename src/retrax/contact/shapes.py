@@ -23,12 +23,12 @@ from retrax.numerics.checks import (
     float64,
     is_traced,
     positive64,
+    quote,
     require_direction,
     require_finite,
     require_whole,
-    shown,
 )
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.evaluate import evaluate_in_jax
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
 
@@ -67,7 +67,7 @@ def content_of(shape: AbstractSurface) -> Hashable:
     return tree, *(np.asarray(leaf).tobytes() for leaf in leaves)
 
 
-def told_apart(names: Iterable[str]) -> tuple[str, ...]:
+def number_names(names: Iterable[str]) -> tuple[str, ...]:
     """Return names with numbers where several are the same."""
     times = Counter(given := list(names))
     free = {x: (f"{x} {k}" for k in count(1) if f"{x} {k}" not in times) for x in times}
@@ -95,7 +95,7 @@ class Plane(AbstractSurface):
         name: str = "plane",
     ):
         self.normal, self.at = _direction("normal", normal), _place(at)
-        self.body, self.name = _carrier(body), _called(name)
+        self.body, self.name = _carrier(body), _display_name(name)
 
 
 class Ball(AbstractSurface):
@@ -119,7 +119,7 @@ class Ball(AbstractSurface):
         name: str = "ball",
     ):
         self.radius, self.at = positive64("radius", radius), _place(at)
-        self.body, self.name = _carrier(body), _called(name)
+        self.body, self.name = _carrier(body), _display_name(name)
 
 
 class Capsule(AbstractSurface):
@@ -148,7 +148,7 @@ class Capsule(AbstractSurface):
     ):
         self.radius, self.length = positive64("radius", radius), positive64("length", length)
         self.axis, self.at = _direction("axis", axis), _place(at)
-        self.body, self.name = _carrier(body), _called(name)
+        self.body, self.name = _carrier(body), _display_name(name)
 
 
 class Cylinder(AbstractSurface):
@@ -177,7 +177,7 @@ class Cylinder(AbstractSurface):
     ):
         self.radius, self.length = positive64("radius", radius), positive64("length", length)
         self.axis, self.at = _direction("axis", axis), _place(at)
-        self.body, self.name = _carrier(body), _called(name)
+        self.body, self.name = _carrier(body), _display_name(name)
 
 
 class Box(AbstractSurface):
@@ -211,7 +211,7 @@ class Box(AbstractSurface):
         require_each(_require_rounding, self.size, self.radius)
         self.at = _place(at)
         self.turned = float64("turned", np.eye(3) if turned is None else rotation_matrix(turned))
-        self.body, self.name = _carrier(body), _called(name)
+        self.body, self.name = _carrier(body), _display_name(name)
 
     @property
     def half(self) -> Vector:
@@ -222,7 +222,7 @@ class Box(AbstractSurface):
 def _require_rounding(size: np.ndarray, radius: np.ndarray) -> None:
     if radius.shape != () or not 0 <= radius <= np.min(size) / 2:
         raise BadInput(
-            f"radius = {shown(radius.tolist())} m of the edges of a Box must be from 0 to half of "
+            f"radius = {quote(radius.tolist())} m of the edges of a Box must be from 0 to half of "
             f"its shortest side, which is {np.min(size):g} m."
         )
 
@@ -233,7 +233,7 @@ def _place(at: ArrayLike) -> Vector:
     if array.shape not in ((2,), (3,)):
         raise BadInput(f"at has shape {array.shape}; it has three numbers, or two in the plane.")
     require_finite("at", array)
-    return evaluated(_in_space, array)
+    return evaluate_in_jax(_in_space, array)
 
 
 def _direction(name: str, given: ArrayLike) -> Vector:
@@ -245,7 +245,7 @@ def _direction(name: str, given: ArrayLike) -> Vector:
         )
     require_finite(name, array)
     require_each(partial(require_direction, name), array)
-    return evaluated(lambda x: _in_space(x) / jnp.sqrt(jnp.sum(x * x)), array)
+    return evaluate_in_jax(lambda x: _in_space(x) / jnp.sqrt(jnp.sum(x * x)), array)
 
 
 def _in_space(array: Array) -> Vector:
@@ -264,11 +264,11 @@ def _carrier(body: Carrier) -> int | str | None:
         return require_whole("body", body, 0)
     except BadInput as cause:
         raise BadInput(
-            f"body = {shown(body)} must be the number of a body, counted from 0, or its name."
+            f"body = {quote(body)} must be the number of a body, counted from 0, or its name."
         ) from cause
 
 
-def _called(name: str) -> str:
+def _display_name(name: str) -> str:
     if not isinstance(name, str) or not name.strip():
-        raise BadInput(f"name = {shown(name)} must be a text that is not empty.")
+        raise BadInput(f"name = {quote(name)} must be a text that is not empty.")
     return name

@@ -65,10 +65,10 @@ class Spots(AbstractSpots):
     def nearest(self, places: Places) -> Nearest:
         return nearest(self, places)
 
-    def met(self, places: Places, near: Nearest) -> Met:
-        return met(self, places, near)
+    def measure_gaps(self, places: Places, near: Nearest) -> Met:
+        return measure_gaps(self, places, near)
 
-    def started(self, here: Nearest, near: Nearest) -> Nearest:
+    def start_points(self, here: Nearest, near: Nearest) -> Nearest:
         """Return the points that are closest at the start.
 
         Where these are far from those at the end, as of segments that are nearly parallel, it is
@@ -99,7 +99,7 @@ class Spots(AbstractSpots):
         none = jnp.zeros(0, jnp.int32)
         alone = replace(self, first=none, second=none, used=jnp.zeros(0, bool))
         first, second = alone.sides
-        gap = alone.met(places, alone.nearest(places)).gap
+        gap = alone.measure_gaps(places, alone.nearest(places)).gap
         gap = jnp.concatenate([jnp.where(self.used, apart, jnp.inf), gap])
         return Closest(
             jnp.where(gap < FAR, gap, jnp.inf),
@@ -107,7 +107,7 @@ class Spots(AbstractSpots):
             jnp.concatenate([j, second.astype(j.dtype)]),
         )
 
-    def renewed(
+    def renew(
         self,
         places: Places,
         near: Nearest,
@@ -115,7 +115,7 @@ class Spots(AbstractSpots):
         deep: Float[Array, ""],
         early: Bool[Array, ""],
     ) -> tuple[Bool[Array, ""], Nearest]:
-        return renewed(self, places, near, push, deep, early)
+        return renew(self, places, near, push, deep, early)
 
 
 def chains_of(contact: "SelfContact") -> Chains:
@@ -197,7 +197,7 @@ def _leads_away(apart: Points, on: Points, back: Points) -> Bool[Array, " m"]:
     return (dot(apart, on) >= 0) & (dot(apart, back) <= 0)
 
 
-def renewed(
+def renew(
     spots: Spots,
     places: Places,
     near: Nearest,
@@ -212,13 +212,13 @@ def renewed(
     their contact to and fro for ever. What overlaps elsewhere joins them.
     """
     now = nearest(spots, places)
-    gap = met(spots, places, now).gap
+    gap = measure_gaps(spots, places, now).gap
     overlap = jnp.maximum(-gap, 0.0)
     pushes = near.valid & (push > 0)
     lift, joins = lax.cond(
         early,
         lambda: (jnp.zeros_like(gap), jnp.zeros_like(gap)),
-        lambda: _shared(spots, near, now, overlap, jnp.where(pushes, 1.0, 0.0), deep),
+        lambda: _share_lift(spots, near, now, overlap, jnp.where(pushes, 1.0, 0.0), deep),
     )
     takes = early | (joins > 0)
     chosen = Nearest(
@@ -230,7 +230,7 @@ def renewed(
     return jnp.any(overlap > deep), chosen
 
 
-def _shared(
+def _share_lift(
     spots: Spots,
     near: Nearest,
     now: Nearest,
@@ -242,25 +242,25 @@ def _shared(
     here, there = _along(spots, near), _along(spots, now)
 
     def one(i: Int[Array, ""], at: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:
-        def placed(at: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:
+        def place(at: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:
             def beside(j: Int[Array, ""], at: tuple[Numbers, Array]) -> tuple[Numbers, Array]:
                 apart = jnp.maximum(
                     jnp.abs(here[0][j] - there[0][i]), jnp.abs(here[1][j] - there[1][i])
                 )
                 hit = (pushes[j] > 0) & (apart < _BESIDE)
 
-                def lifted(at: tuple[Numbers, Array]) -> tuple[Numbers, Array]:
+                def lift(at: tuple[Numbers, Array]) -> tuple[Numbers, Array]:
                     lift, found = at
                     more = jnp.maximum(lift[j], overlap[i])
                     return lift.at[j].set(more), found + 1.0
 
-                return lax.cond(hit, lifted, lambda at: at, at)
+                return lax.cond(hit, lift, lambda at: at, at)
 
             lift, joins = at
             lift, found = lax.fori_loop(zero, last, beside, (lift, jnp.zeros(())))
             return lift, joins.at[i].set(jnp.where(found > 0, 0.0, 1.0))
 
-        return lax.cond(overlap[i] > deep, placed, lambda at: at, at)
+        return lax.cond(overlap[i] > deep, place, lambda at: at, at)
 
     none = jnp.zeros_like(overlap)
     zero, last = jnp.asarray(0, jnp.int32), jnp.asarray(len(overlap), jnp.int32)
@@ -273,15 +273,15 @@ def _along(spots: Spots, near: Nearest) -> tuple[Numbers, Numbers]:
     bodies = np.repeat(np.arange(len(spots.contact.against)), len(spots.chains.rod))
     second = nodes[:, 2].astype(float) + near.tau
     if len(bodies):
-        second = _joined([second[:pairs]] if pairs else [], jnp.asarray(-10.0 * (1 + bodies)))
+        second = _join([second[:pairs]] if pairs else [], jnp.asarray(-10.0 * (1 + bodies)))
     return nodes[:, 0].astype(float) + near.sigma, second
 
 
-def _joined(parts: list[Array], rest: Array) -> Array:
+def _join(parts: list[Array], rest: Array) -> Array:
     return jnp.concatenate([*parts, rest])
 
 
-def met(spots: Spots, places: Places, near: Nearest) -> Met:
+def measure_gaps(spots: Spots, places: Places, near: Nearest) -> Met:
     """Return the gaps, normals, weights and arms of spots with their points on their segments."""
     contact = spots.contact
     after = jnp.asarray(spots.chains.following, jnp.int32)

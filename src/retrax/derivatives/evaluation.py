@@ -45,20 +45,20 @@ def evaluate_by(primitive: Primitive, how: Evaluation) -> None:
             return [jnp.asarray(x) for x in how.natively(*arguments, **params)]
         return jax.jit(how.program(**params))(*arguments)
 
-    def lowered(context: Any, *arguments: Any, **params: Any) -> Any:
+    def lower(context: Any, *arguments: Any, **params: Any) -> Any:
         if not how.has_code(**params) and how.program is not None:
             rule = mlir.lower_fun(how.program(**params), multiple_results=True)
             return rule(context, *arguments)
         how.prepare(**params)  # no step is traced while a compiled program runs
 
-        def called(*arrays: Any) -> tuple[np.ndarray, ...]:
+        def call(*arrays: Any) -> tuple[np.ndarray, ...]:
             outs = how.natively(*map(np.asarray, arrays), **params)
             pairs = zip(outs, context.avals_out, strict=True)
             return tuple(np.asarray(x, aval.dtype, order="C") for x, aval in pairs)
 
         results, _, _ = emit_python_callback(
             context,
-            called,
+            call,
             None,
             list(arguments),
             context.avals_in,
@@ -69,7 +69,7 @@ def evaluate_by(primitive: Primitive, how: Evaluation) -> None:
         return results
 
     primitive.def_impl(values)
-    mlir.register_lowering(primitive, lowered)
+    mlir.register_lowering(primitive, lower)
 
 
 def evaluate_by_program(primitive: Primitive, program: Callable[..., Any]) -> None:

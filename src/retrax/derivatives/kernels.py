@@ -38,22 +38,22 @@ def step_kernel(made_for: Signature, shape: Shape) -> Kernel:
 @Reused
 def push_kernel(tree: Any, avals: tuple, identity: Any, wanted: Wanted, shape: Shape) -> Kernel:
     """Return the time loop of a step with a tangent beside it."""
-    from retrax.engine.llvm.machine_code import compiled
+    from retrax.engine.llvm.machine_code import compile_code
 
     program, layout = push_program(tree, avals, identity, wanted)
     _require_quick(program)
-    code = compiled(assemble(program, layout, *shape))
+    code = compile_code(assemble(program, layout, *shape))
     return Kernel(code.run, layout.memory, code)
 
 
 @Reused
 def pull_kernel(tree: Any, avals: tuple, identity: Any, wanted: Wanted, shape: Shape) -> Kernel:
     """Return the backward time loop of a pullback."""
-    from retrax.engine.llvm.machine_code import compiled
+    from retrax.engine.llvm.machine_code import compile_code
 
     program, inputs = pull_program(tree, avals, identity, wanted)
     _require_quick(program)
-    code = compiled(assemble_pull(program, inputs, *shape))
+    code = compile_code(assemble_pull(program, inputs, *shape))
     return Kernel(code.run, Packing(()), code)
 
 

@@ -12,7 +12,7 @@ from retrax.derivatives.problem import Flags
 Rule = Callable[..., tuple[list[Array], list[int | None]]]
 
 
-def batched(primitive: Primitive, keeps: bool) -> Rule:
+def make_batch_rule(primitive: Primitive, keeps: bool) -> Rule:
     """Return the batching rule of a primitive whose last result a run `keeps`, or not.
 
     What is kept is for single runs: members have none of it, and look at none.
@@ -35,13 +35,13 @@ def batched(primitive: Primitive, keeps: bool) -> Rule:
                 joined.append(x if axis is None else jnp.moveaxis(x, axis, 0)[0])
                 flags.append(False)
             else:
-                joined.append(_joined(x, axis, mine, size, members))
+                joined.append(_join(x, axis, mine, size, members))
                 flags.append(mine or axis is not None)
         rest = params if given is None else {**params, "given": given}
         if keeps:
             rest = {**params, "keeps": False}
         outs = primitive.bind(*joined, **rest, members=size * (members or 1), own=tuple(flags))
-        found = [x if members is None else _parted(x, size, members) for x in outs]
+        found = [x if members is None else _part(x, size, members) for x in outs]
         axes_out: list[int | None] = [0] * len(found)
         if keeps:
             nothing = params["problem"].kept if params["keeps"] else (0, 0)
@@ -51,12 +51,12 @@ def batched(primitive: Primitive, keeps: bool) -> Rule:
     return rule
 
 
-def _parted(x: Array, size: int, members: int) -> Array:
+def _part(x: Array, size: int, members: int) -> Array:
     """Give a result the axes of both maps."""
     return x.reshape(size, members, *x.shape[1:])
 
 
-def _joined(x: Array, axis: int | None, mine: bool, size: int, members: int | None) -> Array:
+def _join(x: Array, axis: int | None, mine: bool, size: int, members: int | None) -> Array:
     """Return an argument with one axis for the members of this map and of those inside it."""
     if axis is not None:
         x = jnp.moveaxis(x, axis, 0)

@@ -30,7 +30,7 @@ from jaxtyping import Array
 from retrax.derivatives import native_calls as native
 from retrax.derivatives.evaluation import Evaluation, evaluate_by, evaluate_by_program
 from retrax.derivatives.kernels import has_pull, has_push
-from retrax.derivatives.member_axes import batched
+from retrax.derivatives.member_axes import make_batch_rule
 from retrax.derivatives.native_calls import split, wanted_of
 from retrax.derivatives.problem import Flags, Problem
 from retrax.derivatives.xla_runs import of_members, pull_by_xla, push_by_xla, turn_by_xla
@@ -49,35 +49,35 @@ def run(problem: Problem, leaves: Sequence[Array]) -> list[Array]:
     return run_p.bind(*leaves, problem=problem, members=None, own=own, keeps=False)[:-1]
 
 
-def _shaped(members: int | None, shape: tuple[int, ...], dtype: Any = np.float64) -> ShapedArray:
+def _shape_of(members: int | None, shape: tuple[int, ...], dtype: Any = np.float64) -> ShapedArray:
     return ShapedArray(shape if members is None else (members, *shape), np.dtype(dtype))
 
 
-def _saved(problem: Problem, members: int | None) -> list[ShapedArray]:
+def _saved_shapes(problem: Problem, members: int | None) -> list[ShapedArray]:
     """Return the shapes of saved states, without their times."""
-    return [_shaped(members, (len(problem.plan.saved), *s)) for s in problem.state.shapes[:-1]]
+    return [_shape_of(members, (len(problem.plan.saved), *s)) for s in problem.state.shapes[:-1]]
 
 
 def _run_shapes(
     *leaves: Any, problem: Problem, members: int | None, own: Flags, keeps: bool
 ) -> list[ShapedArray]:
     records = (len(problem.plan.saved),)
-    info = [_shaped(members, records, dtype) for dtype in _INFO]
+    info = [_shape_of(members, records, dtype) for dtype in _INFO]
     kept = ShapedArray(problem.kept if keeps else (0, 0), np.dtype(np.float64))
-    return [*_saved(problem, members), *info, kept]
+    return [*_saved_shapes(problem, members), *info, kept]
 
 
 def _push_shapes(
     *arguments: Any, problem: Problem, members: int | None, own: Flags, given: Flags
 ) -> list[ShapedArray]:
-    return [*_saved(problem, members), _shaped(members, (len(problem.plan.saved),))]
+    return [*_saved_shapes(problem, members), _shape_of(members, (len(problem.plan.saved),))]
 
 
 def _pull_shapes(
     *arguments: Any, problem: Problem, members: int | None, given: Flags, **rest: Flags
 ) -> list[ShapedArray]:
     shapes = [*problem.params.shapes, *problem.state.shapes, ()]
-    return [_shaped(members, s) for s, there in zip(shapes, given, strict=True) if there]
+    return [_shape_of(members, s) for s, there in zip(shapes, given, strict=True) if there]
 
 
 def _run_jvp(
@@ -182,17 +182,17 @@ def without_kept(own: Flags, given: Flags) -> Flags:
 
 def _push_transpose(cotangents: Sequence[Any], *arguments: Any, **params: Any) -> list[Any]:
     *states, increment = cotangents
-    found = _transposed(pull_p, states, arguments, **params)
+    found = _transpose(pull_p, states, arguments, **params)
     if type(increment) is not ad.Zero:  # its derivative is not known
         found = [None if x is None else x * jnp.nan for x in found]
     return found
 
 
 def _pull_transpose(cotangents: Sequence[Any], *arguments: Any, **params: Any) -> list[Any]:
-    return _transposed(push_p, cotangents, arguments, **params)
+    return _transpose(push_p, cotangents, arguments, **params)
 
 
-def _transposed(
+def _transpose(
     primitive: Primitive,
     cotangents: Sequence[Any],
     arguments: Sequence[Any],
@@ -251,7 +251,7 @@ def _push_program(
     def program(*arguments: Array) -> list[Array]:
         leaves, _, ways = split(arguments, given)
         function = of_members(push_by_xla(problem, given), members, without_kept(own, given))
-        unknown = _shaped(members, (len(problem.plan.saved),))
+        unknown = _shape_of(members, (len(problem.plan.saved),))
         return [*function(*leaves, *ways), jnp.full(unknown.shape, jnp.nan)]
 
     return program
@@ -298,7 +298,7 @@ for _primitive, _shapes, _jvp, _evaluation in (*_RULES, (turn_p, _pull_shapes, _
     _primitive.multiple_results = True
     _primitive.def_abstract_eval(_shapes)
     ad.primitive_jvps[_primitive] = _jvp
-    batching.primitive_batchers[_primitive] = batched(_primitive, keeps=_primitive is run_p)
+    batching.primitive_batchers[_primitive] = make_batch_rule(_primitive, keeps=_primitive is run_p)
     if _evaluation is not None:
         evaluate_by(_primitive, _evaluation)
 evaluate_by_program(turn_p, _turn_program)

@@ -139,7 +139,7 @@ class Ran(NamedTuple):
 
 def run(block: Block, plan: Schedule) -> Ran:
     """Take all steps, and keep nothing but what is saved."""
-    states, since = _saved(block, plan)
+    states, since = _allocate(block, plan)
     at = block.begin()
     for first, records, every in plan.pieces(0, plan.steps, plan.steps):
         row = -(-first // plan.every) + 1
@@ -157,7 +157,7 @@ def run_densely(block: Block, plan: Schedule) -> Ran:
     if plan.every == 1:
         nothing = np.zeros((1, *since.shape[1:]))
         return Ran(every, np.concatenate([nothing, since]), at.failure[0], every[:-1])
-    states, intervals = _saved(block, plan)
+    states, intervals = _allocate(block, plan)
     states[:] = every[plan.saved]
     firsts = plan.saved[:-1]
     intervals[1:, 0] = np.add.reduceat(since[:, 0], firsts)
@@ -167,7 +167,7 @@ def run_densely(block: Block, plan: Schedule) -> Ran:
 
 def run_sparsely(block: Block, plan: Schedule, most: int) -> Ran:
     """Take all steps, and keep the start of each piece of at most `most` steps."""
-    states, since = _saved(block, plan)
+    states, since = _allocate(block, plan)
     since[:] = 0.0
     at, kept = block.begin(), []
     for first, records, every in plan.pieces(0, plan.steps, most):
@@ -184,7 +184,7 @@ def run_sparsely(block: Block, plan: Schedule, most: int) -> Ran:
     return Ran(states, since, at.failure[0], np.stack(kept))
 
 
-def _saved(block: Block, plan: Schedule) -> tuple[np.ndarray, np.ndarray]:
+def _allocate(block: Block, plan: Schedule) -> tuple[np.ndarray, np.ndarray]:
     """Allocate what is saved, with the start in it."""
     count = len(plan.saved)
     states, since = block.rows(count), block.rows(count, len(INTERVAL))

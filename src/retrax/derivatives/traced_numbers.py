@@ -50,7 +50,7 @@ def take_out(
             if not asked:
                 with looking(looks):
                     _ask_all(system, integrator, state)
-            traced = _traced(looks)
+            traced = _find_traced(looks)
             if any(look.holds_traced for look in looks):
                 return None
             looks = Looks([_without(look, i, traced) for i, look in enumerate(looks)])
@@ -96,7 +96,7 @@ def _ask_all(system: AbstractGroupSystem, integrator: AbstractIntegrator, state:
     jax.eval_shape(step, state, jnp.ones(()))
 
 
-def _traced(looks: Looks) -> dict[Place, Any]:
+def _find_traced(looks: Looks) -> dict[Place, Any]:
     """Return the numbers that JAX is tracing, by their places."""
     return {
         (i, call, k): x
@@ -110,4 +110,4 @@ def _traced(looks: Looks) -> dict[Place, Any]:
 def _without(look: Look, i: int, traced: dict[Place, Any]) -> Look:
     """Return the look with stand-ins for its traced numbers."""
     places = {(call, k) for which, call, k in traced if which == i}
-    return look.closed(places)
+    return look.close(places)

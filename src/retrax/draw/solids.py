@@ -9,9 +9,9 @@ from retrax.numerics.checks import (
     ArrayLike,
     host_finite64,
     host_float64,
+    quote,
     require_direction,
     require_number,
-    shown,
 )
 from retrax.numerics.meant import explain_keywords
 
@@ -87,7 +87,7 @@ def _between(kind: str, a: ArrayLike, b: ArrayLike, radius: float | None, colour
     length = float(np.linalg.norm(along))
     if not length > 0:
         raise BadInput(
-            f"a and b are the same point, {shown(start.tolist())}: there is no {kind} between."
+            f"a and b are the same point, {quote(start.tolist())}: there is no {kind} between."
         )
     radius = _THICK * length if radius is None else radius
     return _solid(kind, _round(radius, along, length), colour).at((start + end) / 2)
@@ -107,5 +107,5 @@ def _round(radius: float, axis: ArrayLike, width: float) -> Float[np.ndarray, "3
 def _sides(name: str, value: ArrayLike) -> Float[np.ndarray, "3"]:
     sides = host_float64(name, value)
     if sides.shape not in ((), (3,)) or not np.all(np.isfinite(sides)) or not np.all(sides > 0):
-        raise BadInput(f"{name} = {shown(value)} must be three positive numbers, or one.")
+        raise BadInput(f"{name} = {quote(value)} must be three positive numbers, or one.")
     return np.broadcast_to(sides, (3,))

@@ -16,9 +16,9 @@ from retrax.mechanics.shape import Shape, require_colour
 from retrax.numerics.checks import (
     ArrayLike,
     host_float64,
+    quote,
     reason,
     require_whole,
-    shown,
 )
 from retrax.numerics.meant import explain_keywords
 
@@ -58,7 +58,7 @@ def mesh(
             raise BadInput("faces are in the file of a mesh already: leave them out.")
         corners, triangles = read_mesh(Path(vertices))
     else:
-        corners, triangles = _checked(vertices, faces)
+        corners, triangles = _check(vertices, faces)
     corners, triangles = coarser(corners, triangles, require_whole("most", most, 4))
     low, size = np.min(corners, axis=0), np.ptp(corners, axis=0)
     # A flat mesh has no size along one axis; its matrix stays one that can be inverted.
@@ -73,13 +73,13 @@ def mesh(
     )
 
 
-def packed(shape: Shape) -> tuple[str, str]:
+def pack_mesh(shape: Shape) -> tuple[str, str]:
     """Return the texts of the corners and of the triangles of a mesh."""
     corners, _, triangles = shape.data.partition(" ")
     return corners, triangles
 
 
-def unpacked(corners: str, triangles: str) -> tuple[Corners, Triangles]:
+def unpack_mesh(corners: str, triangles: str) -> tuple[Corners, Triangles]:
     """Return the corners of a packed mesh, in the unit cube, and its triangles.
 
     **Raises:** `BadInput` for texts that are not those of a mesh.
@@ -96,7 +96,7 @@ def unpacked(corners: str, triangles: str) -> tuple[Corners, Triangles]:
 
 def coarser(corners: Corners, triangles: Triangles, most: int) -> tuple[Corners, Triangles]:
     """Merge equal corners, and then near ones until at most this number of triangles is left."""
-    corners, triangles = _merged(corners, triangles, np.round(_inside(corners) * _LEVELS))
+    corners, triangles = _merge(corners, triangles, np.round(_inside(corners) * _LEVELS))
     if len(triangles) <= most:
         return corners, triangles
     cube = corners - np.min(corners, axis=0)
@@ -104,12 +104,12 @@ def coarser(corners: Corners, triangles: Triangles, most: int) -> tuple[Corners,
     few, many = _COARSEST, _FINEST
     while many - few > 1:  # as many cells along the longest side as the limit allows
         cells = (few + many) // 2
-        _, left = _merged(corners, triangles, np.floor(cube * cells))
+        _, left = _merge(corners, triangles, np.floor(cube * cells))
         few, many = (cells, many) if len(left) <= most else (few, cells)
-    return _merged(corners, triangles, np.floor(cube * few))
+    return _merge(corners, triangles, np.floor(cube * few))
 
 
-def _merged(corners: Corners, triangles: Triangles, cells: np.ndarray) -> tuple[Corners, Triangles]:
+def _merge(corners: Corners, triangles: Triangles, cells: np.ndarray) -> tuple[Corners, Triangles]:
     """Merge the corners in each cell to their mean; keep triangles that have three corners left."""
     _, inverse = np.unique(_single(cells.astype(np.int64)), return_inverse=True)
     count = np.bincount(inverse)
@@ -139,7 +139,7 @@ def _inside(corners: Corners) -> Corners:
     return (corners - np.min(corners, axis=0)) / np.where(size > 0, size, 1.0)
 
 
-def _checked(vertices: ArrayLike, faces: ArrayLike | None) -> tuple[Corners, Triangles]:
+def _check(vertices: ArrayLike, faces: ArrayLike | None) -> tuple[Corners, Triangles]:
     corners = host_float64("vertices", vertices)
     if corners.ndim != 2 or corners.shape[1] != 3:
         raise BadInput(f"vertices has shape {corners.shape}; it has three numbers a row.")
@@ -148,7 +148,7 @@ def _checked(vertices: ArrayLike, faces: ArrayLike | None) -> tuple[Corners, Tri
     require_size("the mesh of vertices", corners)
     triangles = np.asarray(faces)
     if triangles.ndim != 2 or triangles.shape[1] != 3 or triangles.dtype.kind not in "iu":
-        raise BadInput(f"faces = {shown(faces)} must have three whole numbers a row.")
+        raise BadInput(f"faces = {quote(faces)} must have three whole numbers a row.")
     if not len(triangles) or np.min(triangles) < 0 or np.max(triangles) >= len(corners):
         raise BadInput(f"faces must name corners between 0 and {len(corners) - 1}.")
     return corners, triangles.astype(np.int64)

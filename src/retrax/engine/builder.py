@@ -7,8 +7,8 @@ expressions, moves signs outwards and gathers powers of two.
 import math
 from collections.abc import Sequence
 
-from retrax.engine.kinds import DTYPE, Kind, constant, folded
-from retrax.engine.origins import noted
+from retrax.engine.kinds import DTYPE, Kind, constant, fold
+from retrax.engine.origins import active_notes
 from retrax.engine.program import Buffer, CodeBlock, Instruction, Operand, Operation, Value, kind_of
 
 
@@ -23,7 +23,7 @@ class Builder:
         self._invariant: set[Value] = set()
         self._singular: set[Value] = set()
         self._wide: set[Value] = set()
-        self.origins = noted()
+        self.origins = active_notes()
 
     def value(self, kind: Kind, *, invariant: bool = False) -> Value:
         """Make a new value; `invariant` says that it is the same in all steps of a run."""
@@ -116,7 +116,7 @@ class Builder:
         """Return whether a value may be infinite or NaN although the state's numbers are small."""
         return isinstance(operand, Value) and operand in self._singular
 
-    def made(self, operand: Operand, name: str) -> tuple[Operand, ...] | None:
+    def operands_of(self, operand: Operand, name: str) -> tuple[Operand, ...] | None:
         """Return the operands of the operation `name` that made this value, if one did."""
         made = self._made_by.get(operand) if isinstance(operand, Value) else None
         return made.operands if made is not None and made.name == name else None
@@ -131,7 +131,7 @@ class Builder:
         if kind_of(operands[-1]) != "float":
             return None
         if name in ("neg", "abs"):
-            (inner,) = self.made(operands[0], "neg") or (None,)
+            (inner,) = self.operands_of(operands[0], "neg") or (None,)
             if inner is not None:
                 return inner if name == "neg" else self.emit("abs", inner)
         if name == "div":
@@ -139,7 +139,7 @@ class Builder:
         if name not in ("add", "sub", "mul"):
             return None
         x, y = operands
-        (u,), (v,) = self.made(x, "neg") or (None,), self.made(y, "neg") or (None,)
+        (u,), (v,) = self.operands_of(x, "neg") or (None,), self.operands_of(y, "neg") or (None,)
         if name == "mul":
             return self._product(x, y, u, v)
         if name == "add" and isinstance(x, Value) and x == y:
@@ -167,7 +167,7 @@ class Builder:
         number, value = (y, x) if isinstance(x, Value) else (x, y)
         if number == -1.0:
             return self.emit("neg", value)
-        factor = self.made(value, "mul")
+        factor = self.operands_of(value, "mul")
         if factor is not None and _power_of_two(number):
             a, b = factor
             if not isinstance(a, Value) or not isinstance(b, Value):
@@ -200,7 +200,7 @@ def simplify(name: str, operands: Sequence[Operand]) -> Operand | None:
     """Return the value of an operation that needs no instruction, or `None`."""
     constants = [x for x in operands if not isinstance(x, Value)]
     if len(constants) == len(operands):
-        return folded(name, constants)
+        return fold(name, constants)
     if not constants and name in _PLAIN:
         return None
     match name, operands:

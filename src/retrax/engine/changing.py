@@ -48,12 +48,12 @@ class ChangingNumbers:
         seen.changing |= dict.fromkeys(new)
         return tuple(seen.changing)
 
-    def worked(self, found: Content, places: tuple[Place, ...]) -> None:
+    def note_success(self, found: Content, places: tuple[Place, ...]) -> None:
         """Note that a program was made with these parameters."""
         if found.parts in self._seen:
             self._seen[found.parts].traced.update(places)
 
-    def failed(self, found: Content, places: tuple[Place, ...]) -> bool:
+    def note_failure(self, found: Content, places: tuple[Place, ...]) -> bool:
         """Have those of these parameters that are new stay constants; tell whether any is."""
         seen = self._seen.get(found.parts)
         new = set() if seen is None else set(places) - seen.traced

@@ -27,7 +27,7 @@ from retrax.engine.program import Program
 from retrax.engine.progress import Packing, StepInputs, length
 from retrax.engine.step_program import Parts, Structure, is_finite, memory_of
 from retrax.engine.trace.scalarise import scalarise, scalarise_in_turn
-from retrax.integrators.base import StepInfo, watched
+from retrax.integrators.base import StepInfo, watch
 from retrax.mechanics.state import State
 from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.jax_hints import matrix_free
@@ -66,7 +66,7 @@ def push_program(
     params, state = parts.params, parts.state
     memory = memory_of(parts.system, parts.integrator, state)
 
-    def moved(given: list, now: tuple, h: Any, remembered: Any, dremembered: Any) -> tuple:
+    def push(given: list, now: tuple, h: Any, remembered: Any, dremembered: Any) -> tuple:
         """Return the step and its derivative."""
         own, dots = given[: len(params)], given[len(params) :]
         g, mu, dg, dmu, dt, t = now
@@ -76,7 +76,7 @@ def push_program(
             system, integrator = parts.of(p)
             new, info, memory = integrator.next_step(system, _state(g, mu, t), size, remembered)
             return (new.g, _moving(new), t + size, memory), (
-                watched(system, new, info),
+                watch(system, new, info),
                 is_finite(new),
             )
 
@@ -102,7 +102,7 @@ def push_program(
     with matrix_free():
         program = scalarise_in_turn(
             opening,
-            lambda given, now, h, memory: moved(given, now, h, *memory),
+            lambda given, now, h, memory: push(given, now, h, *memory),
             *(given, now, _H),
             invariant=len(given),
         )

@@ -6,7 +6,7 @@ number is cut off at the ends of its range, and NaN becomes zero. A key of rando
 words in one, so that it moves as numbers do. Shorter floats and complex numbers have no kind: a
 step that computes with them has no scalar program.
 
-`folded` does an operation on constants while a program is built, with the result of XLA.
+`fold` does an operation on constants while a program is built, with the result of XLA.
 """
 
 import math
@@ -107,7 +107,7 @@ def constant(x: Number, kind: Kind) -> Constant:
         return float(x)
     if kind == "bool":
         return bool(x)
-    return _typed(_whole(x, kind), kind)
+    return _convert(_whole(x, kind), kind)
 
 
 def _whole(x: Number, kind: Kind) -> int:
@@ -120,7 +120,7 @@ def _whole(x: Number, kind: Kind) -> int:
     return (int(x) - low) % (high - low + 1) + low
 
 
-def _typed(x: int, kind: Kind) -> Constant:
+def _convert(x: int, kind: Kind) -> Constant:
     return x if kind == "int" else DTYPE[kind].type(x)
 
 
@@ -183,7 +183,7 @@ _REINTERPRETED: dict[str, Callable[[Any], Constant]] = {
 }
 
 
-def folded(name: str, constants: Sequence[Constant]) -> Constant | None:
+def fold(name: str, constants: Sequence[Constant]) -> Constant | None:
     """Do an operation on constants of one kind; return `None` if it is not known here."""
     if name == "select":
         which, otherwise, chosen = constants
@@ -233,7 +233,7 @@ def _pattern(kind: Kind, a: int) -> int:
     return a % 2 ** bits(kind)
 
 
-def _signed(kind: Kind, a: int) -> int:
+def _to_signed(kind: Kind, a: int) -> int:
     """Read the bits of a number as one whose first bit is a sign."""
     half = 2 ** (bits(kind) - 1)
     return (a + half) % (2 * half) - half
@@ -268,7 +268,7 @@ _WHOLE: dict[str, Callable[..., Constant]] = {
     "shr": lambda kind, a, b: _shift(kind, _pattern(kind, a), b, lambda x, n: x >> n, 0),
     # As in XLA, the first bit counts as a sign for numbers without one too.
     "sar": lambda kind, a, b: _shift(
-        kind, _signed(kind, a), b, lambda x, n: x >> n, -1 if _signed(kind, a) < 0 else 0
+        kind, _to_signed(kind, a), b, lambda x, n: x >> n, -1 if _to_signed(kind, a) < 0 else 0
     ),
     "popcount": lambda kind, a: constant(_pattern(kind, a).bit_count(), kind),
     "clz": lambda kind, a: constant(bits(kind) - _pattern(kind, a).bit_length(), kind),

@@ -50,7 +50,7 @@ class Origins:
 _noting: ContextVar[Origins | None] = ContextVar("_noting", default=None)
 
 
-def noted() -> Origins | None:
+def active_notes() -> Origins | None:
     """Return the notes that a program which is built now belongs to, if somebody keeps them."""
     return _noting.get()
 

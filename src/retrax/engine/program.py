@@ -242,7 +242,7 @@ def inner_blocks(instruction: Instruction) -> tuple[CodeBlock, ...]:
     return ()
 
 
-def made_by(instruction: Instruction) -> Sequence[Value]:
+def outputs_of(instruction: Instruction) -> Sequence[Value]:
     """List the values that an instruction makes, without those of its inner blocks."""
     match instruction:
         case Operation() | LoadEntry() | LoadAt():
@@ -288,7 +288,7 @@ def free_values(loop: Each) -> list[Value]:
     used: list[Operand] = [x for _, x in loop.writes]
     for instruction in walk(loop.body):
         used += operands_of(instruction)
-        made.update(made_by(instruction))
+        made.update(outputs_of(instruction))
     return list(dict.fromkeys(x for x in used if isinstance(x, Value) and x not in made))
 
 

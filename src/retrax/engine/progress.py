@@ -141,7 +141,7 @@ class Packing:
             leaves = [np.array(leaf) for leaf in leaves]
         return jax.tree.unflatten(self.structure, leaves)
 
-    def traced(self, numbers: Sequence[Array]) -> Any:
+    def trace(self, numbers: Sequence[Array]) -> Any:
         """Return the pytree of one body, from its numbers as JAX scalars."""
         leaves = []
         for (shape, first, last), dtype in zip(self.slots, self.dtypes, strict=True):

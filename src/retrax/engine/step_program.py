@@ -19,7 +19,7 @@ from retrax.engine.program import Program
 from retrax.engine.progress import Packing, StepInputs
 from retrax.engine.trace.scalarise import scalarise_in_turn
 from retrax.errors import BadInput
-from retrax.integrators.base import AbstractIntegrator, Memory, StepInfo, watched
+from retrax.integrators.base import AbstractIntegrator, Memory, StepInfo, watch
 from retrax.numerics.checks import shape_and_dtype
 from retrax.numerics.fingerprint import Content, Fingerprint, Place, content
 from retrax.numerics.looks import Bound, UserFunction, settings
@@ -176,7 +176,7 @@ def guarded_step(
 ) -> tuple[Any, StepInfo, Any, Memory]:
     """Return the new state, how the step went, whether all numbers are finite, and its memory."""
     new, info, memory = integrator.next_step(system, state, h, memory)
-    return new, watched(system, new, info), is_finite(new), memory
+    return new, watch(system, new, info), is_finite(new), memory
 
 
 def memory_of(system: Any, integrator: AbstractIntegrator, state: Any) -> Memory:

@@ -17,11 +17,11 @@ from retrax.estimation.plausibility import require_units
 from retrax.estimation.problem import Along, Problem
 from retrax.estimation.quasi_newton import limited_memory_bfgs
 from retrax.estimation.result import Fit, misfit
-from retrax.estimation.sensors import Sensor, bound, require_measured
+from retrax.estimation.sensors import Sensor, bind, require_measured
 from retrax.estimation.unknowns import (
     Point,
     Unknowns,
-    made_plant,
+    make_plant,
     parameters,
     require_any_start,
     unknowns,
@@ -43,7 +43,7 @@ from retrax.numerics.checks import (
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.meant import explain_keywords
 from retrax.run.checks import require_state
-from retrax.run.drive import Plant, unwrapped
+from retrax.run.drive import Plant, unwrap
 
 METHODS = ("auto", "levenberg-marquardt", "l-bfgs")
 # Jacobians take a run for each unknown: beyond so many the adjoint is quicker.
@@ -118,7 +118,7 @@ def fit(
     """
     sensors = as_measurements(data)
     p, nesting = parameters(start)
-    plant = made_plant(system_of, nesting.nested(p))
+    plant = make_plant(system_of, nesting.nest(p))
     _require_recorded(control)
     system = without_inputs(plant)
     free = require_flag("free_state", free_state)
@@ -129,7 +129,7 @@ def fit(
         require_measured(one, system)
     begin = first_state(system, sensors) if given is None else given
     require_state(system, begin)
-    bound_to = tuple(bound(one, system, begin) for one in sensors)
+    bound_to = tuple(bind(one, system, begin) for one in sensors)
     require_units(sensors, system, given)
     first = min(float(one.t[0]) for one in sensors)
     if float(begin.t) > first + 1e-12 * max(1.0, abs(first)):
@@ -139,7 +139,7 @@ def fit(
         )
     chosen, point = unknowns(system_of, start, begin, free, velocity_known=callable(state))
     stepper = _method(system, integrator)
-    unwrapped(plant, stepper, control)  # it says what does not fit
+    unwrap(plant, stepper, control)  # it says what does not fit
     longest = _longest(system, begin, sensors) if h is None else require_number("h", h, "> 0", "s")
     task = _Task(
         chosen,
@@ -152,7 +152,7 @@ def fit(
         require_whole("most", most, 2),
         require_number("tolerance", tolerance, "> 0"),
     )
-    return _refined(task, point, longest, fixed=h is not None)
+    return _refine(task, point, longest, fixed=h is not None)
 
 
 class _Task(NamedTuple):
@@ -207,23 +207,23 @@ class _Task(NamedTuple):
         )
 
 
-def _refined(task: _Task, point: Point, longest: float, fixed: bool) -> Fit:
+def _refine(task: _Task, point: Point, longest: float, fixed: bool) -> Fit:
     """Fit, and shorten the steps until their error does not show."""
     point, looks = _by_parts(task.problem(longest), task, point)
     for _ in range(_HALVINGS):
         problem = task.problem(longest)
-        found = _searched(problem, task, point, np.inf, task.most, task.enough)
+        found = _search_from(problem, task, point, np.inf, task.most, task.enough)
         looks += found.looks
         result = Fit(problem, found._replace(looks=looks), task.data)
         if task.search == "l-bfgs":
-            return _told(result, [])
+            return _warn(result, [])
         shift = _shift(task.problem(problem.h / 2), problem, found.point, result)
         if shift <= _ALLOWED_SHIFT:
-            return _told(result, [])
+            return _warn(result, [])
         if fixed:
             break
         point, longest = found.point, problem.h / 2
-    return _told(
+    return _warn(
         result,
         [
             f"steps of h = {problem.h:.3g} s are too long: half of it would move an unknown by "
@@ -232,7 +232,7 @@ def _refined(task: _Task, point: Point, longest: float, fixed: bool) -> Fit:
     )
 
 
-def _told(result: Fit, doubts: list[str]) -> Fit:
+def _warn(result: Fit, doubts: list[str]) -> Fit:
     """Warn of what is doubtful about a result, and note it; run it while functions do as now."""
     _ = result.run
     if not result.converged:
@@ -260,12 +260,12 @@ def _by_parts(problem: Problem, task: _Task, point: Point) -> tuple[Point, int]:
         rows = sum(int(np.sum(x.times <= until)) for x in problem.sensors)
         if rows < 2 * problem.unknowns.size(point):
             continue
-        found = _searched(problem, task, point, until, _LOOKS_AT_PARTS, lambda size: 1e-4 * size)
+        found = _search_from(problem, task, point, until, _LOOKS_AT_PARTS, lambda size: 1e-4 * size)
         point, looks = point if found.edge else found.point, looks + found.looks
     return point, looks
 
 
-def _searched(
+def _search_from(
     problem: Problem,
     task: _Task,
     point: Point,
@@ -274,11 +274,11 @@ def _searched(
     enough: Callable[[float], float],
 ) -> Found:
     if task.search == "l-bfgs":
-        sloped = partial(problem.sloped, until=until)
-        found = limited_memory_bfgs(sloped, problem.moved, point, most, enough)
+        sloped = partial(problem.differentiate, until=until)
+        found = limited_memory_bfgs(sloped, problem.move, point, most, enough)
     else:
         linear = partial(problem.linear, until=until)
-        found = levenberg_marquardt(linear, problem.moved, point, most, enough)
+        found = levenberg_marquardt(linear, problem.move, point, most, enough)
     if found.looks == 1 and not found.converged:
         raise BadInput(
             "the motion of the first guess fails before the last measurement, or its derivatives "

@@ -62,14 +62,14 @@ def identifiability(
     singular = np.concatenate([singular, np.zeros(n - len(singular))])
     with np.errstate(divide="ignore"):
         errors = noise / singular
-    lost = _lost(singular, errors)
+    lost = _count_lost(singular, errors)
     sentences = [_sentence(row, values / scales, names) for row in _sparse(basis[lost])]
     return Identifiability(singular, basis, scales, errors, tuple(sentences))
 
 
 def covariance(found: Identifiability, noise: float) -> Float[np.ndarray, "unknown unknown"]:
     """Return (1); infinite for unknowns that take part in what is not determined."""
-    lost = _lost(found.singular_values, found.relative_errors)
+    lost = _count_lost(found.singular_values, found.relative_errors)
     kept = found.combinations[~lost] / found.singular_values[~lost, None]
     cov = noise**2 * (kept.T @ kept) * np.outer(found.scales, found.scales)  # (1)
     part = (np.abs(found.combinations[lost]) > _PART).any(axis=0)
@@ -78,7 +78,7 @@ def covariance(found: Identifiability, noise: float) -> Float[np.ndarray, "unkno
     return cov
 
 
-def _lost(singular: np.ndarray, errors: np.ndarray) -> np.ndarray:
+def _count_lost(singular: np.ndarray, errors: np.ndarray) -> np.ndarray:
     return (singular <= _ROUNDING * singular[0]) | ~(errors < _UNKNOWN)
 
 
@@ -98,7 +98,7 @@ def _sparse(rows: np.ndarray) -> np.ndarray:
 
 def _sentence(row: np.ndarray, relative: np.ndarray, names: Sequence[str]) -> str:
     part = np.flatnonzero(np.abs(row) > _PART)
-    listed = _listed([names[int(k)] for k in part])
+    listed = _list_names([names[int(k)] for k in part])
     if len(part) == 1:
         return f"{listed} is not determined: the measurements hardly depend on it"
     own = relative[part] / max(np.linalg.norm(relative[part]), 1e-300)
@@ -109,5 +109,5 @@ def _sentence(row: np.ndarray, relative: np.ndarray, names: Sequence[str]) -> st
     return f"the combination {shown} (relative changes) of {listed} is not determined"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -60,7 +60,7 @@ def levenberg_marquardt(
     for look in range(2, most + 1):
         scale = np.maximum(scale, np.linalg.norm(here.jacobian, axis=0))
         weights = np.maximum(scale, 1e-12 * max(np.max(scale), 1e-300))
-        change = _damped(here, weights, damping)
+        change = _solve_damped(here, weights, damping)
         there_linear = here.residuals + here.jacobian @ change
         expected = size - float(there_linear @ there_linear)
         if expected <= max(enough(size), _ROUNDING * len(here.residuals)):
@@ -80,7 +80,7 @@ def levenberg_marquardt(
     return Found(point, most, False, edge)
 
 
-def _damped(here: Linear, weights: np.ndarray, damping: float) -> np.ndarray:
+def _solve_damped(here: Linear, weights: np.ndarray, damping: float) -> np.ndarray:
     """Solve (1), in unknowns scaled by the weights."""
     n = len(weights)
     turned, triangle = np.linalg.qr(here.jacobian / weights)

@@ -14,10 +14,10 @@ from retrax.mechanics.state import State
 from retrax.numerics.checks import (
     ArrayLike,
     host_float64,
+    quote,
     require_choice,
     require_finite,
     require_instance,
-    shown,
 )
 from retrax.numerics.meant import explain_keywords
 
@@ -167,7 +167,7 @@ def _name(of: Observable) -> str:
 
 def _require_observable(of: object) -> Any:
     if not isinstance(of, str) and not callable(of):
-        raise BadInput(f"of = {shown(of)} must be a name or a function of the state.")
+        raise BadInput(f"of = {quote(of)} must be a name or a function of the state.")
     return of
 
 
@@ -238,7 +238,7 @@ def _require_noise(noise: object) -> np.ndarray:
     array = np.atleast_1d(host_float64("noise", noise))
     if array.ndim != 1 or not (np.isfinite(array) & (array > 0)).all():
         raise BadInput(
-            f"noise = {shown(noise)} must be a positive standard deviation, or one for each "
+            f"noise = {quote(noise)} must be a positive standard deviation, or one for each "
             "component."
         )
     return array

@@ -18,7 +18,7 @@ from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.evaluate import as_jax, evaluate
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.reuse import Jitted
-from retrax.run.drive import Plant, unwrapped
+from retrax.run.drive import Plant, unwrap
 from retrax.run.simulate import simulate
 from retrax.trajectory.trajectory import Trajectory
 
@@ -50,7 +50,7 @@ class Along(Frozen):
     rest: Float[np.ndarray, " time"]
     between: bool = eqx.field(static=True)
 
-    def weighted(
+    def weigh(
         self, integrator: AbstractIntegrator, system: AbstractGroupSystem, states: State
     ) -> Float[Array, "time component"]:
         """Return residuals over their noise, from the saved states of a run."""
@@ -95,11 +95,11 @@ class Problem(Frozen):
             return Linear(np.full(1, np.nan), np.full((1, self.unknowns.size(point)), np.nan))
         return Linear(*map(np.asarray, _linear(self, point, np.asarray(until))))
 
-    def sloped(self, point: Point, until: float = np.inf) -> Sloped:
+    def differentiate(self, point: Point, until: float = np.inf) -> Sloped:
         """Differentiate half the sum of squares at a point, in reverse; NaN as in `linear`."""
         if not self._is_possible(point):
             return Sloped(np.nan, np.full(self.unknowns.size(point), np.nan))
-        value, gradient = _sloped(self, point, np.asarray(until))
+        value, gradient = _differentiate(self, point, np.asarray(until))
         return Sloped(float(value), np.asarray(gradient))
 
     def _is_possible(self, point: Point) -> bool:
@@ -112,18 +112,18 @@ class Problem(Frozen):
 
     def residuals(self, point: Point) -> Float[np.ndarray, " residual"]:
         """Return the weighted residuals at a point, without derivatives; NaN where a step fails."""
-        plant, state = self.unknowns.made(jax.tree.map(as_jax, point))
-        system, integrator = unwrapped(plant, self.integrator, self.control)
+        plant, state = self.unknowns.make(jax.tree.map(as_jax, point))
+        system, integrator = unwrap(plant, self.integrator, self.control)
         try:
             states = self.run(plant, state).states
         except StepFailed:
             return np.full(sum(x.sensor.noise.size * len(x.times) for x in self.sensors), np.nan)
-        parts = [evaluate(Along.weighted, x, integrator, system, states) for x in self.sensors]
+        parts = [evaluate(Along.weigh, x, integrator, system, states) for x in self.sensors]
         return np.concatenate([part.ravel() for part in parts])
 
-    def moved(self, point: Point, change: Float[np.ndarray, " unknown"]) -> Point:
+    def move(self, point: Point, change: Float[np.ndarray, " unknown"]) -> Point:
         """Return the point after a change of the unknowns."""
-        return evaluate(Unknowns.moved, self.unknowns, point, change)
+        return evaluate(Unknowns.move, self.unknowns, point, change)
 
     def run(self, plant: Plant, state: State) -> Trajectory:
         """Run through the times of all measurements."""
@@ -139,14 +139,14 @@ class Problem(Frozen):
         )
 
 
-def _changed(problem: Problem, point: Point, change: Array, until: Array) -> Array:
+def _change(problem: Problem, point: Point, change: Array, until: Array) -> Array:
     """Return all residuals over their noise after a change; zero where they are too late."""
-    plant, state = problem.unknowns.made(problem.unknowns.moved(point, change))
-    system, integrator = unwrapped(plant, problem.integrator, problem.control)
+    plant, state = problem.unknowns.make(problem.unknowns.move(point, change))
+    system, integrator = unwrap(plant, problem.integrator, problem.control)
     states = problem.run(plant, state).states
     parts = []
     for sensor in problem.sensors:
-        found = sensor.weighted(integrator, system, states)
+        found = sensor.weigh(integrator, system, states)
         counts = jnp.asarray(sensor.times)[:, None] <= until
         parts.append(jnp.where(counts, found, 0.0).ravel())
     return jnp.concatenate(parts)
@@ -155,7 +155,7 @@ def _changed(problem: Problem, point: Point, change: Array, until: Array) -> Arr
 @Jitted
 def _linear(problem: Problem, point: Point, until: Array) -> tuple[Array, Array]:
     def both(change: Array) -> tuple[Array, Array]:
-        found = _changed(problem, point, change, until)
+        found = _change(problem, point, change, until)
         return found, found
 
     jacobian, residuals = jax.jacfwd(both, has_aux=True)(jnp.zeros(problem.unknowns.size(point)))
@@ -163,9 +163,9 @@ def _linear(problem: Problem, point: Point, until: Array) -> tuple[Array, Array]
 
 
 @Jitted
-def _sloped(problem: Problem, point: Point, until: Array) -> tuple[Array, Array]:
+def _differentiate(problem: Problem, point: Point, until: Array) -> tuple[Array, Array]:
     def half(change: Array) -> Array:
-        found = _changed(problem, point, change, until)
+        found = _change(problem, point, change, until)
         return found @ found / 2
 
     return jax.value_and_grad(half)(jnp.zeros(problem.unknowns.size(point)))

@@ -48,9 +48,9 @@ class Fit:
         self.names = list(unknowns.nesting.names)
         self.p: PyTree = jax.tree.map(
             lambda x: x.item() if isinstance(x, np.ndarray) and x.ndim == 0 else x,
-            unknowns.nesting.nested(np.asarray(found.point.p)),
+            unknowns.nesting.nest(np.asarray(found.point.p)),
         )
-        self.system, state = unknowns.made(jax.tree.map(jax.numpy.asarray, found.point))
+        self.system, state = unknowns.make(jax.tree.map(jax.numpy.asarray, found.point))
         self.state = state
         weighted = problem.residuals(found.point)
         self.chi2 = float(weighted @ weighted)
@@ -121,7 +121,7 @@ class Fit:
     @property
     def standard_errors(self) -> PyTree:
         """The standard errors of the parameters, nested as they are."""
-        return self._problem.unknowns.nesting.nested(np.sqrt(np.diag(self.covariance)))
+        return self._problem.unknowns.nesting.nest(np.sqrt(np.diag(self.covariance)))
 
     @property
     def correlations(self) -> Float[np.ndarray, "parameter parameter"]:
@@ -139,7 +139,7 @@ class Fit:
         """Return each parameter with its value, its standard error and the part that is of it."""
         errors = np.sqrt(np.diag(self.covariance))
         return [
-            (name, *told(value, error))
+            (name, *write_value(value, error))
             for name, value, error in zip(self.names, self.values, errors, strict=True)
         ]
 
@@ -163,7 +163,7 @@ class Fit:
 
     def summary(self) -> str:
         """Return the fit as a table for people."""
-        return "\n".join([*self.lines(), "", *aligned([COLUMNS, *self.rows()])])
+        return "\n".join([*self.lines(), "", *align([COLUMNS, *self.rows()])])
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name} = {value} +- {error}" for name, value, error, _ in self.rows())
@@ -217,7 +217,7 @@ class Fit:
 COLUMNS = ("parameter", "value", "standard error", "relative")
 
 
-def told(value: float, error: float) -> tuple[str, str, str]:
+def write_value(value: float, error: float) -> tuple[str, str, str]:
     """Write a value with as many digits as its error leaves it, the error, and its part of it."""
     if not math.isfinite(error):
         return f"{value:.6g}", "not determined", "-"
@@ -227,7 +227,7 @@ def told(value: float, error: float) -> tuple[str, str, str]:
     return f"{value:.{min(digits, 15)}g}", f"{error:.2g}", f"{abs(error / value):.1e}"
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def align(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return a table as lines of text, numbers to the right."""
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
 

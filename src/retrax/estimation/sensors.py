@@ -47,7 +47,7 @@ class Sensor(Frozen):
                 return _between(system.group, value, state.g)
             if what == "attitude":
                 return _between(SO3(), value, attitude_of(system.group, state.g))
-            return jnp.ravel(predicted(system, state, what)) - jnp.ravel(value)
+            return jnp.ravel(predict(system, state, what)) - jnp.ravel(value)
         return jnp.ravel(jnp.asarray(what(state))) - jnp.ravel(value)
 
 
@@ -57,7 +57,7 @@ class _Named(Frozen):
     name: str = eqx.field(static=True)
 
 
-def bound(data: Measurements, system: AbstractGroupSystem, state: State) -> Sensor:
+def bind(data: Measurements, system: AbstractGroupSystem, state: State) -> Sensor:
     """Put a sensor on a system; the state is one of it.
 
     **Raises:** `BadInput` where the system has nothing of that name, or values have another shape.
@@ -69,7 +69,7 @@ def bound(data: Measurements, system: AbstractGroupSystem, state: State) -> Sens
     elif data.of == "attitude":
         attitude_of(system.group, state.g)
     else:
-        out = outputs(data.name, lambda s: _looked_at(data, system, s), (state,))
+        out = outputs(data.name, lambda s: _look_at(data, system, s), (state,))
         require_shape(f"the values of {data.name}", values, (len(data), *_row(out.shape)))
     if data.of == "velocity" and data.unit == "deg":
         angles = system.group.angles()
@@ -94,7 +94,7 @@ def require_measured(data: Measurements, system: AbstractGroupSystem) -> None:
     if name == "attitude":
         jax.eval_shape(lambda s: attitude_of(system.group, s.g), like)
     else:
-        jax.eval_shape(lambda s: predicted(system, s, name), like)
+        jax.eval_shape(lambda s: predict(system, s, name), like)
 
 
 def attitude_of(group: AbstractLieGroup, g: PyTree) -> PyTree:
@@ -118,7 +118,7 @@ def position_of(group: AbstractLieGroup, g: PyTree) -> PyTree:
     raise BadInput(f'of = "position": there is no position on {group.name}.')
 
 
-def predicted(system: AbstractGroupSystem, state: State, name: str) -> Array:
+def predict(system: AbstractGroupSystem, state: State, name: str) -> Array:
     """Return what a state predicts for a sensor called `name`."""
     if name == "position":
         return jnp.asarray(position_of(system.group, state.g))
@@ -140,10 +140,10 @@ def _between(group: AbstractLieGroup, observed: Element, g: Element) -> Residual
     return group.log(group.compose(group.inverse(observed), g))
 
 
-def _looked_at(data: Measurements, system: AbstractGroupSystem, state: State) -> Array:
+def _look_at(data: Measurements, system: AbstractGroupSystem, state: State) -> Array:
     function: Callable[[State], Any] | str = data.of
     if isinstance(function, str):
-        return predicted(system, state, function)
+        return predict(system, state, function)
     return jnp.asarray(function(state))
 
 

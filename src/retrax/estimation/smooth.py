@@ -15,12 +15,12 @@ from retrax.estimation.gaussian import Forward, backward, forward
 from retrax.estimation.grid import grid
 from retrax.estimation.measurements import Measurements, as_measurements
 from retrax.estimation.plausibility import require_units
-from retrax.estimation.sensors import Sensor, bound
+from retrax.estimation.sensors import Sensor, bind
 from retrax.estimation.smoothed import Smoothed
 from retrax.integrators.base import AbstractIntegrator, as_integrator, require_fit
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import MOST_NODES, host_float64, require_number, require_whole, shown
+from retrax.numerics.checks import MOST_NODES, host_float64, quote, require_number, require_whole
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.meant import explain_keywords
 from retrax.numerics.reuse import Jitted
@@ -85,7 +85,7 @@ def smooth(
         )
     begin = first_state(system, sensors) if state is None else state
     require_state(system, begin)
-    attached = tuple(bound(one, system, begin) for one in sensors)
+    attached = tuple(bind(one, system, begin) for one in sensors)
     require_units(sensors, system, state)
     method = _method(system, integrator)
     times = [one.t for one in sensors]
@@ -105,7 +105,7 @@ def smooth(
     )
     strength = _strength(system, noise)
     task = _Task(system, method, watches, np.asarray(found.h))
-    return _solved(task, begin, found.steps, strength, require_whole("most", most, 1), sensors)
+    return _solve(task, begin, found.steps, strength, require_whole("most", most, 1), sensors)
 
 
 class _Watch(Frozen):
@@ -131,7 +131,7 @@ class _Task(Frozen):
     watches: tuple[_Watch, ...]
     h: Float[np.ndarray, ""]
 
-    def moved(self, x: State, change: Float[Array, " n"]) -> State:
+    def move(self, x: State, change: Float[Array, " n"]) -> State:
         """Return $x \\oplus \\delta$."""
         group, n = self.system.group, self.system.group.dim
         g = group.compose(x.g, group.exp(change[:n]))
@@ -167,7 +167,7 @@ class _Linear(NamedTuple):
 
 
 @Jitted
-def _stepped(task: _Task, x: State) -> State:
+def _step(task: _Task, x: State) -> State:
     return task.step(x)
 
 
@@ -177,7 +177,7 @@ def _along_steps(task: _Task, first: State, second: State) -> tuple[Array, Array
         none = jnp.zeros(2 * task.system.group.dim)
 
         def gap(a: Array, b: Array) -> Array:
-            return task.between(task.step(task.moved(x, a)), task.moved(y, b))
+            return task.between(task.step(task.move(x, a)), task.move(y, b))
 
         return gap(none, none), *jax.jacfwd(gap, argnums=(0, 1))(none, none)
 
@@ -185,12 +185,12 @@ def _along_steps(task: _Task, first: State, second: State) -> tuple[Array, Array
 
 
 @Jitted
-def _seen(task: _Task, watch: _Watch, states: State) -> tuple[Array, Array]:
+def _observe(task: _Task, watch: _Watch, states: State) -> tuple[Array, Array]:
     def one(x: State, rest: Array, value: PyTree) -> tuple[Array, Array]:
         none = jnp.zeros(2 * task.system.group.dim)
 
         def residual(a: Array) -> Array:
-            return task.residual(watch, task.moved(x, a), rest, value)
+            return task.residual(watch, task.move(x, a), rest, value)
 
         return residual(none), jax.jacfwd(residual)(none)
 
@@ -200,19 +200,19 @@ def _seen(task: _Task, watch: _Watch, states: State) -> tuple[Array, Array]:
 
 
 @Jitted
-def _shifted(task: _Task, states: State, changes: Array) -> State:
-    return jax.vmap(task.moved)(states, changes)
+def _shift(task: _Task, states: State, changes: Array) -> State:
+    return jax.vmap(task.move)(states, changes)
 
 
 def _linear(task: _Task, states: State) -> _Linear:
     first = jax.tree.map(lambda x: x[:-1], states)
     second = jax.tree.map(lambda x: x[1:], states)
     gap, before, after = map(np.asarray, _along_steps(task, first, second))
-    seen = [tuple(map(np.asarray, _seen(task, watch, states))) for watch in task.watches]
+    seen = [tuple(map(np.asarray, _observe(task, watch, states))) for watch in task.watches]
     return _Linear(gap, before, after, [r for r, _ in seen], [s for _, s in seen])
 
 
-def _solved(
+def _solve(
     task: _Task,
     begin: State,
     steps: int,
@@ -220,15 +220,15 @@ def _solved(
     most: int,
     data: Sequence[Measurements],
 ) -> Smoothed:
-    states = _followed(task, begin, steps, strength)
+    states = _follow(task, begin, steps, strength)
     converged, looks, covariances = False, 0, np.zeros(0)
     while looks < most and not converged:
         looks += 1
         linear = _linear(task, states)
         _require_finite(linear)
-        ahead = _eliminated(task, linear, strength, begin)
+        ahead = _eliminate(task, linear, strength, begin)
         changes, covariances = backward(ahead)
-        states = jax.tree.map(np.asarray, _shifted(task, states, changes))
+        states = jax.tree.map(np.asarray, _shift(task, states, changes))
         errors = np.sqrt(np.einsum("kii->ki", covariances))
         converged = bool(np.max(np.abs(changes) / errors) < _ENOUGH)
     if not converged:
@@ -247,7 +247,7 @@ def _solved(
     )  # fmt: skip
 
 
-def _eliminated(task: _Task, linear: _Linear, strength: np.ndarray, begin: State) -> Forward:
+def _eliminate(task: _Task, linear: _Linear, strength: np.ndarray, begin: State) -> Forward:
     """Eliminate forwards: the states of each step from what was measured up to it."""
     dim = task.system.group.dim
     back = np.linalg.inv(linear.after)
@@ -269,7 +269,7 @@ def _by_step(task: _Task, linear: _Linear, count: int) -> list[list[tuple[np.nda
     return found
 
 
-def _followed(task: _Task, begin: State, steps: int, strength: np.ndarray) -> State:
+def _follow(task: _Task, begin: State, steps: int, strength: np.ndarray) -> State:
     """Follow the measurements from step to step, each linearised where the last one led."""
     starts: list[list[tuple[_Watch, int]]] = [[] for _ in range(steps + 1)]
     for watch in task.watches:
@@ -280,9 +280,9 @@ def _followed(task: _Task, begin: State, steps: int, strength: np.ndarray) -> St
     dim = task.system.group.dim
     pushed = np.concatenate([np.zeros(dim), strength**2 * float(task.h)])
     # What a program depends on is looked at once: it is the same in every step.
-    step, along = _stepped.program(task, x), _along_steps.program(task, x, x)
-    shift = _shifted.program(task, x, spread)
-    see = {id(watch): _seen.program(task, watch, x) for watch in task.watches}
+    step, along = _step.program(task, x), _along_steps.program(task, x, x)
+    shift = _shift.program(task, x, spread)
+    see = {id(watch): _observe.program(task, watch, x) for watch in task.watches}
     for k in range(steps + 1):
         for watch, j in starts[k]:
             here = jax.tree.map(lambda v: v[None], x)
@@ -322,7 +322,7 @@ def _strength(system: AbstractGroupSystem, noise: object) -> np.ndarray:
     n = system.group.dim
     if array.ndim != 1 or len(array) not in (1, n) or not (np.isfinite(array) & (array > 0)).all():
         raise BadInput(
-            f"noise = {shown(noise)} must be a positive number, or {n} of them: one for each "
+            f"noise = {quote(noise)} must be a positive number, or {n} of them: one for each "
             f"coordinate on {system.group.name}."
         )
     return np.broadcast_to(array, (n,)).copy()

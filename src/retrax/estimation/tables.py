@@ -11,7 +11,7 @@ import numpy as np
 from retrax.errors import BadInput
 from retrax.estimation.measurements import SECONDS, Measurements
 from retrax.files import as_path
-from retrax.numerics.checks import require_choice, shown
+from retrax.numerics.checks import quote, require_choice
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -47,13 +47,13 @@ def read_csv(path: str | Path, **options: Any) -> list[Measurements]:
         values = np.stack([columns[x] for x in names], axis=1)
         values = values.reshape(-1, 3, 3) if kind == "matrices" else values
         unit = _angle_unit(names, units) if kind == "rotation vectors" else None
-        found.append(_made(columns[name], values, "attitude", settings, unit=unit, **more))
+        found.append(_make_table(columns[name], values, "attitude", settings, unit=unit, **more))
     for of, names in (("position", _POSITION), ("velocity", _RATE)):
         there = [x for x in names if x in columns]
         if there:
             values = np.stack([columns[x] for x in there], axis=1)
             unit = _angle_unit(there, units) if of == "velocity" else None
-            found.append(_made(columns[name], values, of, settings, unit=unit))
+            found.append(_make_table(columns[name], values, of, settings, unit=unit))
     if not found:
         raise BadInput(
             f"{str(path)!r} has no columns that are known: it has {', '.join(columns)}, but "
@@ -66,7 +66,7 @@ def from_dataset(data: "xr.Dataset", **options: Any) -> list[Measurements]:
     """Take measurements out of a dataset, as `Measurements.from_dataset` says."""
     settings = _settings(options)
     if not (hasattr(data, "coords") and hasattr(data, "data_vars")):
-        raise BadInput(f"data = {shown(data)} is not an xarray.Dataset.")
+        raise BadInput(f"data = {quote(data)} is not an xarray.Dataset.")
     time = next((name for name in ("time", "t") if name in data.coords), None)
     if time is None:
         raise BadInput(f"the dataset has no coordinate time or t: it has {list(data.coords)}.")
@@ -88,7 +88,7 @@ def from_dataset(data: "xr.Dataset", **options: Any) -> list[Measurements]:
         unit = _angle(str(one.attrs.get("units", ""))) if of != "position" else None
         if of == "attitude" and values.shape[1:] != (3,):
             unit = None
-        found.append(_made(t, values, of, settings, unit=unit, **more))
+        found.append(_make_table(t, values, of, settings, unit=unit, **more))
     if not found:
         raise BadInput(
             f"the dataset has none of attitude, position and velocity: it has {list(data)}."
@@ -96,7 +96,9 @@ def from_dataset(data: "xr.Dataset", **options: Any) -> list[Measurements]:
     return found
 
 
-def _made(t: np.ndarray, values: np.ndarray, of: str, settings: dict, **more: Any) -> Measurements:
+def _make_table(
+    t: np.ndarray, values: np.ndarray, of: str, settings: dict, **more: Any
+) -> Measurements:
     noise = settings["noise"]
     if isinstance(noise, Mapping):
         noise = noise.get(of)

@@ -19,10 +19,10 @@ from retrax.groups.base import AbstractLieGroup
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.functions import Function
 from retrax.mechanics.holonomic import AbstractHolonomic
-from retrax.mechanics.placement import placed
+from retrax.mechanics.placement import place_near
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import host_float64, reason, require_function, shown
+from retrax.numerics.checks import host_float64, quote, reason, require_function
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.looks import as_maker
@@ -51,7 +51,7 @@ class Nesting(NamedTuple):
     def size(self) -> int:
         return sum(math.prod(shape) for shape in self.shapes if shape is not None)
 
-    def nested(self, p: Float[Array | np.ndarray, " parameter"]) -> PyTree:
+    def nest(self, p: Float[Array | np.ndarray, " parameter"]) -> PyTree:
         """Return parameters as the user nests them."""
         leaves, at = [], 0
         for shape, constant in zip(self.shapes, self.constants, strict=True):
@@ -87,9 +87,9 @@ class Unknowns(Frozen):
 
     def plant(self, point: Point) -> Plant:
         """Return what the parameters make: a system, with inputs or without."""
-        return made_plant(self.system_of, self.nesting.nested(point.p))
+        return make_plant(self.system_of, self.nesting.nest(point.p))
 
-    def made(self, point: Point) -> tuple[Plant, State]:
+    def make(self, point: Point) -> tuple[Plant, State]:
         """Return what moves, and the state at the start."""
         plant = self.plant(point)
         system = without_inputs(plant)
@@ -97,14 +97,14 @@ class Unknowns(Frozen):
         now = system.at_time(t)
         if isinstance(system.constraint, AbstractHolonomic):  # it may depend on parameters
             there = momentum if self.by_momentum else now.momentum(g, momentum)
-            g = placed(system, system.constraint, jax.tree.map(jnp.asarray, g), there, t)
+            g = place_near(system, system.constraint, jax.tree.map(jnp.asarray, g), there, t)
         if not self.by_momentum:
             momentum = now.momentum(g, momentum)
         if system.constraint is not None:
-            momentum = system.projected(g, momentum, t)
+            momentum = system.project_momentum(g, momentum, t)
         return plant, State(g, momentum, t)
 
-    def moved(self, point: Point, change: Float[Array, " unknown"]) -> Point:
+    def move(self, point: Point, change: Float[Array, " unknown"]) -> Point:
         """Return the point after a change of the unknowns."""
         n, dim = self.nesting.size, len(point.motion)
         p = point.p + change[:n]
@@ -137,14 +137,14 @@ def parameters(start: object) -> tuple[Float[np.ndarray, " parameter"], Nesting]
             continue
         array = host_float64("start", leaf)
         if not np.isfinite(array).all():
-            raise BadInput(f"start = {shown(start)} must hold finite numbers.")
+            raise BadInput(f"start = {quote(start)} must hold finite numbers.")
         rows.append(array.ravel())
         shapes.append(array.shape)
         base = "".join(_part(key, first=k == 0) for k, key in enumerate(path)) or "p"
         places = np.ndindex(array.shape) if array.ndim else [()]
         names += [base + (f"[{', '.join(map(str, i))}]" if i else "") for i in places]
     if not rows:
-        raise BadInput(f"start = {shown(start)} holds no numbers: there is nothing to fit.")
+        raise BadInput(f"start = {quote(start)} holds no numbers: there is nothing to fit.")
     return np.concatenate(rows), Nesting(tree, tuple(shapes), tuple(constants), tuple(names))
 
 
@@ -172,7 +172,7 @@ def unknowns(
     start is not free.
     """
     p, nesting = parameters(start)
-    system = without_inputs(made_plant(system_of, nesting.nested(p)))
+    system = without_inputs(make_plant(system_of, nesting.nest(p)))
     by_momentum = not system.has_momentum or not (free or velocity_known)
     motion = np.asarray(state.momentum)
     if not by_momentum:
@@ -194,7 +194,7 @@ def without_inputs(plant: Plant) -> AbstractGroupSystem:
     return plant.system if isinstance(plant, Actuated) else plant
 
 
-def made_plant(system_of: object, p: PyTree) -> Plant:
+def make_plant(system_of: object, p: PyTree) -> Plant:
     """Build the system of some parameters, with a sentence where that fails."""
     build = require_function("system_of", system_of)
     try:

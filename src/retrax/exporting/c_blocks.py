@@ -97,7 +97,7 @@ class CBlocks:
         self._known[value] = Text(name)
 
     @contextmanager
-    def indented(self) -> Iterator[None]:
+    def indent(self) -> Iterator[None]:
         self._depth += 1
         yield
         self._depth -= 1
@@ -105,7 +105,7 @@ class CBlocks:
     @contextmanager
     def braces(self, head: str) -> Iterator[None]:
         self.line(f"{head} {{")
-        with self.indented():
+        with self.indent():
             yield
         self.line("}")
 
@@ -253,7 +253,7 @@ class CBlocks:
 
     def _at(self, view: View, k: str) -> str:
         """Return the entry of a view that belongs to k, where it is stored."""
-        view = self.plan.stored(view)
+        view = self.plan.view_in_memory(view)
         where, before = self.base(view.buffer)
         offset = before + view.offset
         if view.stride < 0:

@@ -9,9 +9,9 @@ from retrax.engine.program import Buffer, Program, Value
 from retrax.engine.progress import length
 from retrax.exporting.c_blocks import CBlocks
 from retrax.exporting.c_operations import COperations, Text
-from retrax.exporting.c_step import wrapped
+from retrax.exporting.c_step import wrap
 from retrax.exporting.comments import Comments
-from retrax.exporting.inlining import inlined, uses
+from retrax.exporting.inlining import find_inlinable, uses
 
 
 class CFunction:
@@ -28,7 +28,7 @@ class CFunction:
         self.work = plan.size
         self.used = uses([self.block], program.outputs)
         self.operations = COperations("double")
-        inside = inlined(self.block, self.used)
+        inside = find_inlinable(self.block, self.used)
         names = {x: f"in{k}" for k, x in enumerate(program.inputs) if isinstance(x, Value)}
         comments = Comments(Origins())
         self.out = CBlocks(self.operations, plan, comments, self.used, inside, names, {})
@@ -66,7 +66,7 @@ class CFunction:
         given = ", ".join(f"const double *{name}" for name, _ in self.arguments)
         unused = [name for name, _ in self.arguments if name not in seen]
         unused += [] if self.work else ["work"]
-        lines = [*self.operations.helpers.values(), *(wrapped(x) for x in out.tables)]
+        lines = [*self.operations.helpers.values(), *(wrap(x) for x in out.tables)]
         lines += [f"static void {self.name}({given}, double *out, double *work)", "{"]
         lines += [f"    (void){name};" for name in unused]
         return "\n".join([*lines, *out.lines, "}", ""])

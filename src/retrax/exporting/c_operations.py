@@ -96,7 +96,7 @@ class COperations:
                 _CHOICE,
             )
         if name in _REINTERPRETED:
-            return self._reinterpreted(name, x)
+            return self._reinterpret(name, x)
         if name in _COMPARE or (kind == "float" and name in _INFIX):
             return self._infix(*_INFIX[name], *x)
         if kind == "float":
@@ -105,7 +105,7 @@ class COperations:
             return self._on_truths(name, x)
         return self._on_whole(name, kind, x)
 
-    def _reinterpreted(self, name: str, x: Sequence[Text]) -> Text:
+    def _reinterpret(self, name: str, x: Sequence[Text]) -> Text:
         """Return the bits of a number as those of another."""
         if self.real == "float":
             raise BadInput(

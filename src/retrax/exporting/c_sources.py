@@ -25,10 +25,10 @@ def header(model: StepModel, real: str) -> str:
     lines = [*heading(model), f"#ifndef {guard}", f"#define {guard}", ""]
     lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
     lines += [f"/* The parameters of the {model.system.name}. */", "typedef struct {"]
-    lines += [f"    {declared(real, f)}" for f in model.params] or [f"    {real} none;"]
+    lines += [f"    {declare(real, f)}" for f in model.params] or [f"    {real} none;"]
     lines += [f"}} {n}_params;", "", "/* The state, and what a step keeps for the next one. */"]
     lines += ["typedef struct {"]
-    lines += [f"    {declared(real, f)}" for f in model.state]
+    lines += [f"    {declare(real, f)}" for f in model.state]
     lines += [f"    {real} t; /* time */"]
     lines += ["    /* Its own, zero before the first step: the clock, forces that the next step"]
     lines += ["     * needs again, memory to work in. */"]
@@ -78,7 +78,7 @@ def header(model: StepModel, real: str) -> str:
     return "\n".join(lines)
 
 
-def declared(real: str, field: Field) -> str:
+def declare(real: str, field: Field) -> str:
     return f"{real} {field.name}{''.join(f'[{n}]' for n in field.shape)};"
 
 

@@ -10,8 +10,8 @@ from retrax.engine.program import Buffer, Value, kind_of
 from retrax.exporting.c_blocks import CBlocks
 from retrax.exporting.c_operations import COperations, Text
 from retrax.exporting.columns import rearranging
-from retrax.exporting.comments import Comments, commented
-from retrax.exporting.inlining import hoisted, inlined, uses
+from retrax.exporting.comments import Comments, comment
+from retrax.exporting.inlining import find_inlinable, hoist, uses
 from retrax.exporting.model import Field, StepModel, owners
 
 # What a step returns.
@@ -27,7 +27,7 @@ _TABLE = 6
 
 def heading(model: StepModel) -> list[str]:
     """Return the comment that every file begins with."""
-    return commented(f"{model.title} Written by retrax {version('retrax')}.")
+    return comment(f"{model.title} Written by retrax {version('retrax')}.")
 
 
 class CSource:
@@ -45,9 +45,9 @@ class CSource:
         self.operations = COperations(real)
         names = self._names()
         comments = Comments(model.origins)
-        self.same, self.block = hoisted(planned.block, {*ports.params, ports.h})
+        self.same, self.block = hoist(planned.block, {*ports.params, ports.h})
         made = (self.same, self.block, planned.opening)
-        inside = {x for block in made for x in inlined(block, self.used)}
+        inside = {x for block in made for x in find_inlinable(block, self.used)}
         self.out = CBlocks(self.operations, planned.plan, comments, self.used, inside, names, {})
         self.ports = ports
         self._numbers = count(-1, -1)
@@ -83,7 +83,7 @@ class CSource:
         if "int" in "".join(self.operations.helpers) or "_t " in body:
             lines += ["#include <stdint.h>"]
         lines += ["#include <string.h>", "", *self.operations.helpers.values()]
-        lines += [wrapped(table) for table in self.out.tables]
+        lines += [wrap(table) for table in self.out.tables]
         lines += [""] if self.out.tables else []
         lines += [
             f"int {n}_run(const {n}_params *restrict p, {n}_state *restrict s, {self.real} h,",
@@ -306,14 +306,14 @@ class CSource:
         texts = [self.operations.literal(x, "float").text for x in field.values]
         if field.size <= _TABLE or (len(field.shape) > 1 and field.size <= _TABLE * 2):
             return [f"    {pointer}->{field.entry(k)} = {x};" for k, x in enumerate(texts)]
-        table = wrapped(
+        table = wrap(
             f"static const {self.real} values[{field.size}] = {{{', '.join(texts)}}};", "        "
         )
         target = f"{pointer}->{field.name}"
         return ["    {", table, f"        memcpy({target}, values, sizeof values);", "    }"]
 
 
-def wrapped(text: str, indent: str = "") -> str:
+def wrap(text: str, indent: str = "") -> str:
     """Wrap a long list of numbers in lines of a readable length."""
     return "\n".join(
         textwrap.wrap(

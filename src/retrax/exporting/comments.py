@@ -9,12 +9,12 @@ from types import CodeType
 from typing import Any
 
 from retrax.engine.origins import Origin, Origins
-from retrax.engine.program import Instruction, made_by
+from retrax.engine.program import Instruction, outputs_of
 
 # Functions of retrax that only pass work on.
 _PASSING = frozenset(
     "guarded_step next_step step_program.<locals>.step step_program.<locals>.opening _apply "
-    "watched newton".split()
+    "watch newton".split()
 )
 _WIDTH = 92
 
@@ -32,22 +32,22 @@ class Comments:
         origin = self._origin(instruction)
         if origin is None or self.silenced:
             return []
-        text = described(origin)
+        text = describe(origin)
         if not text or text == self._last:
             return []
         self._last = text
-        return commented(text)
+        return comment(text)
 
     def interrupt(self) -> None:
         """Begin anew: what comes next belongs to another block."""
         self._last = None
 
     def _origin(self, instruction: Instruction) -> Origin | None:
-        found = (self._origins.of(value) for value in made_by(instruction))
+        found = (self._origins.of(value) for value in outputs_of(instruction))
         return next((origin for origin in found if origin is not None), None)
 
 
-def commented(text: str) -> list[str]:
+def comment(text: str) -> list[str]:
     """Return a comment in C, in lines of a readable length."""
     safe = text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").rstrip("\\")
     lines = textwrap.wrap(safe, _WIDTH - 6)
@@ -56,7 +56,7 @@ def commented(text: str) -> list[str]:
     return framed
 
 
-def described(origin: Origin) -> str:
+def describe(origin: Origin) -> str:
     """Say which function computes something, where it is called, and what it is for."""
     told = [code for code in origin.functions if not {code.co_name, code.co_qualname} & _PASSING]
     if not told:

@@ -11,7 +11,7 @@ from retrax.exporting.model import StepModel
 from retrax.exporting.names import identifier
 from retrax.exporting.objects import machine_code
 from retrax.exporting.wasm import script, wasm
-from retrax.files import as_path, require_place, written_whole
+from retrax.files import as_path, require_place, write_whole
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import AbstractControl
@@ -88,9 +88,9 @@ def _write_wasm(model: StepModel, place: Path, precision: str) -> None:
     if precision != "double":
         raise BadInput("precision = 'float', but WebAssembly is written in double precision.")
     code, layout = wasm(model)
-    with written_whole(place) as file:
+    with write_whole(place) as file:
         file.write_bytes(code)
-    with written_whole(place.with_suffix(".mjs")) as file:
+    with write_whole(place.with_suffix(".mjs")) as file:
         file.write_text(script(model, layout), encoding="utf-8")
 
 
@@ -101,9 +101,9 @@ def _write_object(model: StepModel, place: Path, target: str | None, precision: 
         )
     _require_name(model, place)
     code = machine_code(model, target)
-    with written_whole(place) as file:
+    with write_whole(place) as file:
         file.write_bytes(code)
-    with written_whole(place.with_suffix(".h")) as file:
+    with write_whole(place.with_suffix(".h")) as file:
         file.write_text(header(model, precision), encoding="utf-8")
 
 
@@ -112,7 +112,7 @@ def _write_fmu(model: StepModel, place: Path, target: str, precision: str) -> No
         raise BadInput("precision = 'float', but FMUs are in double precision.")
     _require_name(model, place)
     choose("target", target, VERSIONS)
-    with written_whole(place) as file:
+    with write_whole(place) as file:
         write_fmu(model, file, target)
 
 
@@ -133,5 +133,5 @@ def _write_sources(model: StepModel, place: Path, precision: str) -> None:
             f"{str(lists)!r} is there already and was not written by retrax; choose another folder."
         )
     for name, text in written.items():
-        with written_whole(place.with_name(name)) as file:
+        with write_whole(place.with_name(name)) as file:
             file.write_text(text, encoding="utf-8")

@@ -23,7 +23,7 @@ def uses(blocks: Iterable[CodeBlock], outputs: Iterable[object]) -> Counter[Valu
     return found
 
 
-def inlined(block: CodeBlock, used: Counter[Value]) -> set[Value]:
+def find_inlinable(block: CodeBlock, used: Counter[Value]) -> set[Value]:
     """Find values that one operation of the same block reads, and nothing else.
 
     All operations are pure, so that it does not matter when they are done within their block.
@@ -32,7 +32,7 @@ def inlined(block: CodeBlock, used: Counter[Value]) -> set[Value]:
     made: set[Operand] = set()
     for instruction in block.instructions:
         for inner in inner_blocks(instruction):
-            found |= inlined(inner, used)
+            found |= find_inlinable(inner, used)
         if isinstance(instruction, Operation):
             found.update(
                 x
@@ -43,7 +43,7 @@ def inlined(block: CodeBlock, used: Counter[Value]) -> set[Value]:
     return found
 
 
-def hoisted(block: CodeBlock, given: Iterable[object]) -> tuple[CodeBlock, CodeBlock]:
+def hoist(block: CodeBlock, given: Iterable[object]) -> tuple[CodeBlock, CodeBlock]:
     """Part a block into what depends only on what is given, the same in all steps, and the rest."""
     known = {x for x in given if isinstance(x, Value)}
     same, rest = CodeBlock(), CodeBlock()

@@ -159,7 +159,7 @@ define void @{n}_restart(ptr %s) {{
             elif item.kind == "float":
                 out.line(f"{out.name(item)} = {out.copy(stored, 'float')}")
             else:
-                out.line(f"{out.name(item)} = {out.converted(stored, 'float', item.kind)}")
+                out.line(f"{out.name(item)} = {out.convert(stored, 'float', item.kind)}")
 
     def _elsewhere(self, buffer: Buffer, address: str) -> Buffer:
         other = Buffer(next(self._numbering), buffer.length, buffer.kind)
@@ -242,7 +242,7 @@ define void @{n}_restart(ptr %s) {{
         return (
             out.name(operand)
             if kind == "float"
-            else out.let(out.converted(out.name(operand), kind, "float"))
+            else out.let(out.convert(out.name(operand), kind, "float"))
         )
 
     def _judge(self) -> None:

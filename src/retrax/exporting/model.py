@@ -29,7 +29,7 @@ from retrax.mechanics.controls import AbstractControl, Held
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.state import State, as_state
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import as_float, host_finite64, require_untraced, shown
+from retrax.numerics.checks import as_float, host_finite64, quote, require_untraced
 from retrax.numerics.reuse import Signature, reading
 
 # Longer programs take compilers minutes.
@@ -111,18 +111,18 @@ class StepModel:
             integrator = Driven(integrator, system.actuators, control or Held())
             system = system.system
         if not isinstance(system, AbstractGroupSystem):
-            raise BadInput(f"system = {shown(system)} is not a retrax system.")
+            raise BadInput(f"system = {quote(system)} is not a retrax system.")
         if not isinstance(integrator, AbstractIntegrator):
-            raise BadInput(f"integrator = {shown(integrator)} is not a retrax integrator.")
+            raise BadInput(f"integrator = {quote(integrator)} is not a retrax integrator.")
         require_fit(system, integrator)
-        start = _resting(system) if state is None else _started(system, state)
+        start = _resting(system) if state is None else _start(system, state)
         self.name, self.h = name, 0.01 if h is None else as_float(h)
         if not (math.isfinite(self.h) and self.h != 0.0):
-            raise BadInput(f"h = {shown(h)}, but a step is a finite number other than 0.")
+            raise BadInput(f"h = {quote(h)}, but a step is a finite number other than 0.")
         if control is not None and isinstance(integrator, Driven):
             integrator.check(system)
             control.check_run(float(start.t), self.h, 1)
-            start = integrator.begun(system, start)
+            start = integrator.begin(system, start)
         elif plant is not None and start.control is None:
             start = State(start.g, start.momentum, start.t, jnp.zeros(plant.count))
         self.system, self.integrator, self.start = system, integrator, start
@@ -141,11 +141,11 @@ class StepModel:
         """Return the program of `function(system, integrator, *examples)`, parameters first."""
         parts = Parts(self.made_for.tree, self.made_for.avals)
 
-        def traced(params: list, *given: Any) -> Any:
+        def trace(params: list, *given: Any) -> Any:
             return function(*parts.of(params), *given)
 
         with reading(self.made_for.identity):
-            program = scalarise(traced, parts.params, *examples, invariant=len(parts.params))
+            program = scalarise(trace, parts.params, *examples, invariant=len(parts.params))
         return fuse(sink(live(program)))
 
     @property
@@ -214,7 +214,7 @@ def _resting(system: AbstractGroupSystem) -> State:
     return State(g, jnp.zeros(system.group.dim))
 
 
-def _started(system: AbstractGroupSystem, state: object) -> State:
+def _start(system: AbstractGroupSystem, state: object) -> State:
     start = as_state(system.as_state(state))
     system.configuration_space.check("state.g", start.g)
     host_finite64("state.momentum", start.momentum, (system.group.dim,))

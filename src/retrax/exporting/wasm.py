@@ -16,7 +16,7 @@ from retrax.engine.passes.placement import MemoryPlan
 from retrax.engine.program import Buffer, Program, Value
 from retrax.engine.progress import length, places
 from retrax.exporting.columns import rearranging
-from retrax.exporting.inlining import hoisted, inlined, uses
+from retrax.exporting.inlining import find_inlinable, hoist, uses
 from retrax.exporting.model import Field, StepModel, owners
 from retrax.exporting.wasm_blocks import WasmBlocks
 from retrax.exporting.wasm_encoding import F64, I32, Code, Function, module
@@ -34,10 +34,10 @@ class WasmStep:
     def __init__(self, model: StepModel, imports: list[tuple[str, int]]):
         self.model, self.ports = model, model.ports
         planned, memory = model.planned, model.program.memory
-        self.same, self.block = hoisted(planned.block, {*self.ports.params, self.ports.h})
+        self.same, self.block = hoist(planned.block, {*self.ports.params, self.ports.h})
         blocks = (self.same, self.block, planned.opening)
         used = uses(blocks, (*model.program.outputs, *memory.first, *memory.last))
-        inside = {x for block in blocks for x in inlined(block, used)}
+        inside = {x for block in blocks for x in find_inlinable(block, used)}
         self.places = model.places
         self.state = 8 * model.param_count
         self.info = self.state + 8 * self.places.work
@@ -291,8 +291,8 @@ def wasm(model: StepModel, further: Sequence[Further] = ()) -> tuple[bytes, dict
     layout: dict[str, Any] = {
         "name": model.name,
         "h": model.h,
-        "params": _described(model.params),
-        "state": _described([*model.state, model.time._replace(name="t")]),
+        "params": _describe(model.params),
+        "state": _describe([*model.state, model.time._replace(name="t")]),
         "stateAt": step.state // 8,
         "infoAt": step.info // 8,
         "clockAt": step.state // 8 + at.clock_h,
@@ -315,7 +315,7 @@ def state_place(model: StepModel) -> int:
     return model.param_count
 
 
-def _described(among: Sequence[Field]) -> list[dict[str, Any]]:
+def _describe(among: Sequence[Field]) -> list[dict[str, Any]]:
     return [
         {"name": f.name, "shape": list(f.shape), "first": f.first, "size": f.size} for f in among
     ]
@@ -336,7 +336,7 @@ class _Plain:
         plan = MemoryPlan({})
         self.given = [x for x in program.inputs if isinstance(x, Buffer)]
         self.block = plan.place(program.block, program.outputs, self.given)
-        inside = inlined(self.block, uses([self.block], program.outputs))
+        inside = find_inlinable(self.block, uses([self.block], program.outputs))
         self.code = Code(())
         after = end + 8 * plan.size
         self.out = WasmBlocks(self.code, plan, inside, {}, end, after, imports)

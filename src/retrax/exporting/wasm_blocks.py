@@ -110,7 +110,7 @@ class WasmBlocks:
                 code.load(F64, self.address(buffer) + 8 * self.plan.place_of(buffer, index))
                 code.set(self.local(out))
             case LoadAt(out, view, index):
-                self._address_at(self.plan.stored(view), index)
+                self._address_at(self.plan.view_in_memory(view), index)
                 code.load(F64, 0)
                 code.set(self.local(out))
             case StoreEntry(buffer, index, operand):
@@ -118,7 +118,7 @@ class WasmBlocks:
                 self.number(operand)
                 code.store(self.address(buffer) + 8 * self.plan.place_of(buffer, index))
             case StoreAt(view, index, operand):
-                self._address_at(self.plan.stored(view), index)
+                self._address_at(self.plan.view_in_memory(view), index)
                 self.number(operand)
                 code.store(0)
 
@@ -155,7 +155,7 @@ class WasmBlocks:
         code.op("end")
         code.op("end")
 
-    def _counted(self) -> int:
+    def _count_rounds(self) -> int:
         """Begin a loop; return the local that counts its rounds in bytes."""
         counter = self.code.local(I32)
         self.code.i32(0)
@@ -180,7 +180,7 @@ class WasmBlocks:
         self.update(loop.carried, loop.initial)
         if not loop.tables:
             return
-        counter = self._counted()
+        counter = self._count_rounds()
         for column, values in zip(loop.columns, zip(*loop.tables, strict=True), strict=True):
             code.get(counter)
             code.load(self.operations.machine(column.kind), self._table(values, column.kind))
@@ -221,16 +221,16 @@ class WasmBlocks:
         self.update(loop.carried, loop.initial)
         if not loop.length:
             return
-        counter = self._counted()
+        counter = self._count_rounds()
         for value, view in loop.reads:
-            self._index(counter, self.plan.stored(view))
-            code.load(F64, self._offset(self.plan.stored(view)))
+            self._index(counter, self.plan.view_in_memory(view))
+            code.load(F64, self._offset(self.plan.view_in_memory(view)))
             code.set(self.local(value))
         self.block(loop.body)
         for view, operand in loop.writes:
-            self._index(counter, self.plan.stored(view))
+            self._index(counter, self.plan.view_in_memory(view))
             self.number(operand)
-            code.store(self._offset(self.plan.stored(view)))
+            code.store(self._offset(self.plan.view_in_memory(view)))
         self.update(loop.carried, loop.updated)
         self._again(counter, loop.length)
 

@@ -42,7 +42,7 @@ _SATURATING = {
 _LOADS = {I32: 0x28, I64: 0x29, F64: 0x2B}
 
 
-def unsigned(n: int) -> bytes:
+def encode_unsigned(n: int) -> bytes:
     """Return LEB128 of a number without sign."""
     out = bytearray()
     while True:
@@ -52,7 +52,7 @@ def unsigned(n: int) -> bytes:
             return bytes(out)
 
 
-def signed(n: int) -> bytes:
+def encode_signed(n: int) -> bytes:
     """Return LEB128 of a number with a sign."""
     out = bytearray()
     while True:
@@ -82,30 +82,30 @@ class Code:
             self.bytes.append(OPCODES[name])
 
     def get(self, local: int) -> None:
-        self.bytes += b"\x20" + unsigned(local)
+        self.bytes += b"\x20" + encode_unsigned(local)
 
     def set(self, local: int) -> None:
-        self.bytes += b"\x21" + unsigned(local)
+        self.bytes += b"\x21" + encode_unsigned(local)
 
     def tee(self, local: int) -> None:
-        self.bytes += b"\x22" + unsigned(local)
+        self.bytes += b"\x22" + encode_unsigned(local)
 
     def f64(self, x: float) -> None:
         self.bytes += b"\x44" + struct.pack("<d", x)
 
     def i32(self, n: int) -> None:
-        self.bytes += b"\x41" + signed(n)
+        self.bytes += b"\x41" + encode_signed(n)
 
     def i64(self, n: int) -> None:
-        self.bytes += b"\x42" + signed(n)
+        self.bytes += b"\x42" + encode_signed(n)
 
     def load(self, kind: int, offset: int) -> None:
         align = 2 if kind == I32 else 3
-        self.bytes += bytes([_LOADS[kind]]) + unsigned(align) + unsigned(offset)
+        self.bytes += bytes([_LOADS[kind]]) + encode_unsigned(align) + encode_unsigned(offset)
 
     def store(self, offset: int) -> None:
         """Store a float."""
-        self.bytes += b"\x39\x03" + unsigned(offset)
+        self.bytes += b"\x39\x03" + encode_unsigned(offset)
 
     def copy(self, target: int, source: int, count: int) -> None:
         """Copy bytes of memory."""
@@ -118,10 +118,10 @@ class Code:
         self.bytes += bytes([{"block": 0x02, "loop": 0x03, "if": 0x04}[what], _EMPTY])
 
     def branch(self, depth: int, conditional: bool = False) -> None:
-        self.bytes += bytes([0x0D if conditional else 0x0C]) + unsigned(depth)
+        self.bytes += bytes([0x0D if conditional else 0x0C]) + encode_unsigned(depth)
 
     def call(self, function: int) -> None:
-        self.bytes += b"\x10" + unsigned(function)
+        self.bytes += b"\x10" + encode_unsigned(function)
 
     def function(self) -> bytes:
         """Return the body of the function: locals, instructions, the end."""
@@ -131,22 +131,22 @@ class Code:
                 groups[-1][0] += 1
             else:
                 groups.append([1, kind])
-        declared = b"".join(unsigned(n) + bytes([kind]) for n, kind in groups)
-        body = unsigned(len(groups)) + declared + bytes(self.bytes) + b"\x0b"
-        return unsigned(len(body)) + body
+        declared = b"".join(encode_unsigned(n) + bytes([kind]) for n, kind in groups)
+        body = encode_unsigned(len(groups)) + declared + bytes(self.bytes) + b"\x0b"
+        return encode_unsigned(len(body)) + body
 
 
 def _vector(items: Iterable[bytes]) -> bytes:
     found = list(items)
-    return unsigned(len(found)) + b"".join(found)
+    return encode_unsigned(len(found)) + b"".join(found)
 
 
 def _section(number: int, content: bytes) -> bytes:
-    return bytes([number]) + unsigned(len(content)) + content
+    return bytes([number]) + encode_unsigned(len(content)) + content
 
 
 def _name(text: str) -> bytes:
-    return unsigned(len(text.encode())) + text.encode()
+    return encode_unsigned(len(text.encode())) + text.encode()
 
 
 class Function(NamedTuple):
@@ -179,21 +179,22 @@ def module(
         for one in functions
     ]
     outside = [
-        _name("math") + _name(name) + b"\x00" + unsigned(arities.index(count))
+        _name("math") + _name(name) + b"\x00" + encode_unsigned(arities.index(count))
         for name, count in imports
     ]
     segments = [
-        b"\x00\x41" + signed(place) + b"\x0b" + unsigned(len(content)) + content
+        b"\x00\x41" + encode_signed(place) + b"\x0b" + encode_unsigned(len(content)) + content
         for place, content in data
     ]
     names = [
-        _name(one.name) + b"\x00" + unsigned(len(imports) + k) for k, one in enumerate(functions)
+        _name(one.name) + b"\x00" + encode_unsigned(len(imports) + k)
+        for k, one in enumerate(functions)
     ]
     parts = [
         _section(1, _vector(types)),
         _section(2, _vector(outside)),
-        _section(3, _vector(unsigned(len(arities) + k) for k in range(len(functions)))),
-        _section(5, _vector([b"\x00" + unsigned(-(-size // PAGE))])),
+        _section(3, _vector(encode_unsigned(len(arities) + k) for k in range(len(functions)))),
+        _section(5, _vector([b"\x00" + encode_unsigned(-(-size // PAGE))])),
         _section(7, _vector([*names, _name("memory") + b"\x02\x00"])),
         _section(10, _vector(one.code.function() for one in functions)),
         _section(11, _vector(segments)),

@@ -77,13 +77,13 @@ class WasmOperations:
             self._sign(operands[0], kind)
             return
         if machine != F64 and name in ("max", "min", "abs", "neg"):
-            self._compared(name, operands, kind)
+            self._compare(name, operands, kind)
             return
         if machine != F64 and name in ("div", "rem"):
-            self._divided(name, operands, kind)
+            self._divide(name, operands, kind)
             return
         if machine != F64 and name in _SHIFTS:
-            self._shifted(name, operands, kind)
+            self._shift(name, operands, kind)
             return
         for operand in operands:
             self._push(operand, kind)
@@ -145,7 +145,7 @@ class WasmOperations:
                 "WebAssembly; export C instead."
             )
 
-    def _compared(self, name: str, operands: Sequence[Operand], kind: Kind) -> None:
+    def _compare(self, name: str, operands: Sequence[Operand], kind: Kind) -> None:
         """Write what a comparison decides: the larger, the smaller, the one without sign."""
         code, letter = self.code, _LETTER[MACHINE[kind]]
         sign = "u" if is_unsigned(kind) or kind == "bool" else "s"
@@ -187,7 +187,7 @@ class WasmOperations:
             self.code.set(local)
         return a, b
 
-    def _divided(self, name: str, operands: Sequence[Operand], kind: Kind) -> None:
+    def _divide(self, name: str, operands: Sequence[Operand], kind: Kind) -> None:
         """Divide with XLA's answers where WebAssembly traps: by zero, and the least by -1."""
         code, letter = self.code, _LETTER[MACHINE[kind]]
         sign = "u" if is_unsigned(kind) else "s"
@@ -227,7 +227,7 @@ class WasmOperations:
         code.op(f"{letter}.eqz")
         code.op("select")
 
-    def _shifted(self, name: str, operands: Sequence[Operand], kind: Kind) -> None:
+    def _shift(self, name: str, operands: Sequence[Operand], kind: Kind) -> None:
         """Shift by places without sign; beyond the width nothing, or the sign, is left."""
         code, letter, width = self.code, _LETTER[MACHINE[kind]], bits(kind)
         a, b = self._two(operands, kind)

@@ -19,10 +19,10 @@ from retrax.numerics.checks import (
     finite64,
     float64,
     is_traced,
+    quote,
     require_finite,
     require_float64,
     require_instance,
-    shown,
 )
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.platform import require_platform
@@ -52,7 +52,7 @@ _looks = _Looks()
 
 
 @contextmanager
-def looked_at() -> Iterator[None]:
+def trust_arguments() -> Iterator[None]:
     """Take it that what methods are handed in here is what they are to be handed."""
     before, _looks.done = _looks.done, True
     try:
@@ -98,7 +98,7 @@ def _looking(method: Callable[..., Any], parameters: list[inspect.Parameter]) ->
             name: None if name in absent else _argument(self, given, method.__name__, name)
             for name, value in given.items()
         }
-        with looked_at():
+        with trust_arguments():
             result = method(self, **looked)
         _require_numbers(self, method.__name__, looked, result)
         if method.__name__ == "lift":
@@ -144,7 +144,7 @@ def _require_numbers(owner: object, method: str, given: dict[str, PyTree], resul
     """Reject arguments, finite themselves, from which a method makes what is not finite."""
     numbers = (x for x in jax.tree.leaves(result) if isinstance(x, jax.Array))
     if not all(is_traced(x) or np.isfinite(np.asarray(x)).all() for x in numbers):
-        shown_all = ", ".join(f"{name} = {shown(value)}" for name, value in given.items())
+        shown_all = ", ".join(f"{name} = {quote(value)}" for name, value in given.items())
         raise BadInput(
             f"{owner!r}.{method} is not finite for {shown_all}: numbers of this size overflow, "
             "or the map is singular there."
@@ -170,12 +170,12 @@ def _after_layout(method: Callable[..., None]) -> Callable[..., None]:
 def _argument(owner: Any, given: dict[str, object], method: str, name: str) -> PyTree:
     """Return one argument as the method takes it; the sentence about another names the method."""
     try:
-        return _taken(owner, given, method, name)
+        return _take(owner, given, method, name)
     except BadInput as wrong:
         raise BadInput(f"{owner!r}.{method}: {wrong}") from wrong
 
 
-def _taken(owner: Any, given: dict[str, object], method: str, name: str) -> PyTree:
+def _take(owner: Any, given: dict[str, object], method: str, name: str) -> PyTree:
     value = given[name]
     Group: Any = import_module(_BASE).AbstractLieGroup
     if name == "group":
@@ -212,17 +212,17 @@ def _require_in_algebra(name: str, x: PyTree, group: "AbstractLieGroup") -> None
     off, size = _apart(x, evaluate(_same, group, x)), _largest(x)
     if not off <= _ALLOWED * size:
         raise BadInput(
-            f"{name} = {shown(x)} is not in the algebra of {group.name}: it differs by {off:.2g} "
+            f"{name} = {quote(x)} is not in the algebra of {group.name}: it differs by {off:.2g} "
             "from the matrix of its coordinates."
         )
 
 
 def _require_tangent(space: Any, y: PyTree, v: PyTree, xi: Any) -> None:
     """Reject a velocity that the generator made from it does not lead along."""
-    off = _apart(v, evaluate(_led, space, y, xi))
+    off = _apart(v, evaluate(_lead, space, y, xi))
     if not off <= _ALLOWED * (_largest(v) + _largest(xi) * _largest(y)):
         raise BadInput(
-            f"{space!r}.lift: v = {shown(v)} is not tangent to {space.name} at y: it misses the "
+            f"{space!r}.lift: v = {quote(v)} is not tangent to {space.name} at y: it misses the "
             f"tangent space by {off:.2g}."
         )
 
@@ -231,7 +231,7 @@ def _same(group: "AbstractLieGroup", x: PyTree) -> PyTree:
     return group.hat(group.vee(x))
 
 
-def _led(space: Any, y: PyTree, xi: jax.Array) -> PyTree:
+def _lead(space: Any, y: PyTree, xi: jax.Array) -> PyTree:
     return space.tangent(y, xi)
 
 
@@ -271,7 +271,7 @@ def in_words(x: PyTree) -> str:
         return "a tuple (" + ", ".join(in_words(part) for part in x) + ")"
     if isinstance(x, list | tuple | np.ndarray | jax.Array | jax.ShapeDtypeStruct | float | int):
         return f"an array of shape {np.shape(x)}"
-    return shown(x)
+    return quote(x)
 
 
 def _key(name: str, value: object) -> jax.Array:
@@ -280,4 +280,4 @@ def _key(name: str, value: object) -> jax.Array:
         new = jnp.issubdtype(value.dtype, jax.dtypes.prng_key) and value.shape == ()
         if new or (value.dtype == jnp.uint32 and value.shape == (2,)):
             return value
-    raise BadInput(f"{name} = {shown(value)} is not one key of JAX, such as jax.random.key(0).")
+    raise BadInput(f"{name} = {quote(value)} is not one key of JAX, such as jax.random.key(0).")

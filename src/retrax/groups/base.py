@@ -156,7 +156,7 @@ class AbstractLieGroup(Frozen):
     def project(self, g: Element) -> Element:
         """Return an element of the group next to `g`."""
 
-    def completed(self, g: Element) -> Element:
+    def fill_in(self, g: Element) -> Element:
         """Return `g` with the entries that follow from its others made from them.
 
         Callers that compute an element entry by entry may leave those out.

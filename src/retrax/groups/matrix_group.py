@@ -108,7 +108,7 @@ class MatrixGroup(AbstractLieGroup):
     name: str = eqx.field(static=True)
 
     def __init__(self, basis: ArrayLike, name: str | None = None):
-        e = _checked(basis)
+        e = _check_basis(basis)
         if name is not None:
             require_instance("name", name, str, "a text")
         dim, n, _ = e.shape
@@ -249,7 +249,7 @@ def _log_jvp(primals: tuple, tangents: tuple) -> tuple[Coordinates, Coordinates]
     return xi, group.dexp_inv(xi, group.vee(solve(g, velocity)))
 
 
-def _checked(basis: ArrayLike) -> np.ndarray:
+def _check_basis(basis: ArrayLike) -> np.ndarray:
     """Return the basis as an array if it is a list of independent square matrices."""
     e = host_float64("basis", basis)
     if e.ndim != 3 or e.shape[1] != e.shape[2] or 0 in e.shape:

@@ -165,8 +165,8 @@ class Power(AbstractLieGroup):
     def project(self, g: Element) -> Element:
         return jax.vmap(self.group.project)(g)
 
-    def completed(self, g: Element) -> Element:
-        return jax.vmap(self.group.completed)(g)
+    def fill_in(self, g: Element) -> Element:
+        return jax.vmap(self.group.fill_in)(g)
 
     def angles(self) -> np.ndarray:
         return np.tile(self.group.angles(), self.n)

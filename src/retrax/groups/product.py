@@ -165,8 +165,8 @@ class Product(AbstractLieGroup):
     def project(self, g: Element) -> Element:
         return self._each(lambda G, g: G.project(g), g)
 
-    def completed(self, g: Element) -> Element:
-        return self._each(lambda G, g: G.completed(g), g)
+    def fill_in(self, g: Element) -> Element:
+        return self._each(lambda G, g: G.fill_in(g), g)
 
     def angles(self) -> np.ndarray:
         return np.concatenate([group.angles() for group in self.groups])

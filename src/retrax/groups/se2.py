@@ -150,8 +150,8 @@ class SE2(AbstractLieGroup):
     def project(self, g: Motion) -> Motion:
         return _SO2.project(g[0]), g[1]
 
-    def completed(self, g: Motion) -> Motion:
-        return _SO2.completed(g[0]), g[1]
+    def fill_in(self, g: Motion) -> Motion:
+        return _SO2.fill_in(g[0]), g[1]
 
     def angles(self) -> np.ndarray:
         return np.arange(self.dim) < 1

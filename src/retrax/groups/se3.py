@@ -159,8 +159,8 @@ class SE3(AbstractLieGroup):
     def project(self, g: Motion) -> Motion:
         return _SO3.project(g[0]), g[1]
 
-    def completed(self, g: Motion) -> Motion:
-        return _SO3.completed(g[0]), g[1]
+    def fill_in(self, g: Motion) -> Motion:
+        return _SO3.fill_in(g[0]), g[1]
 
     def angles(self) -> np.ndarray:
         return np.arange(self.dim) < 3

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.groups.retractions import AbstractRetraction
-from retrax.numerics.checks import require_flag, require_whole, shown
+from retrax.numerics.checks import quote, require_flag, require_whole
 from retrax.numerics.small_matrices import solve, solve_and_determinant
 
 # Newton's method for the coordinates of an element; inside the chart it needs at most half of them.
@@ -61,7 +61,7 @@ class SecondKind(AbstractRetraction):
         self.axes = None
         if axes is not None:
             if not isinstance(axes, list | tuple) or not axes:
-                raise BadInput(f"axes = {shown(axes)} must be a list of directions.")
+                raise BadInput(f"axes = {quote(axes)} must be a list of directions.")
             self.axes = tuple(require_whole("axes", i, 0, len(axes) - 1) for i in axes)
             if len(set(self.axes)) != len(axes):
                 raise BadInput(
@@ -97,7 +97,7 @@ class SecondKind(AbstractRetraction):
         steps = self._factors(group, xi)
         done = jax.tree.map(lambda x: x[0], steps)
         for k in range(1, group.dim):
-            done = _joined(group, done, jax.tree.map(lambda x, k=k: x[k], steps))
+            done = _join(group, done, jax.tree.map(lambda x, k=k: x[k], steps))
         return done
 
     def __call__(self, group: AbstractLieGroup, xi: Coordinates) -> Element:
@@ -106,11 +106,11 @@ class SecondKind(AbstractRetraction):
     def inverse(self, group: AbstractLieGroup, g: Element) -> Coordinates:
         r"""Invert by Newton: $\xi$ gains $dL_\xi^{-1}\log(\tau(\xi)^{-1}g)$ again and again."""
 
-        def improved(_: Array, xi: Coordinates) -> Coordinates:
+        def improve(_: Array, xi: Coordinates) -> Coordinates:
             missed = group.log(group.compose(group.inverse(self(group, xi)), g))
             return xi + self.dL_inv(group, xi, missed)
 
-        return lax.fori_loop(0, _ITERATIONS, improved, group.log(g))
+        return lax.fori_loop(0, _ITERATIONS, improve, group.log(g))
 
     def dL(self, group: AbstractLieGroup, xi: Coordinates, eta: Coordinates) -> Coordinates:
         return self._columns(group, xi) @ eta
@@ -143,17 +143,17 @@ class SecondKind(AbstractRetraction):
     def _columns(self, group: AbstractLieGroup, xi: Coordinates) -> Float[Array, "dim dim"]:
         """Return the matrix (1): all columns so far are seen from behind each new factor."""
 
-        def seen(step: Element) -> Float[Array, "dim dim"]:
+        def look(step: Element) -> Float[Array, "dim dim"]:
             return group.Ad(jax.tree.map(jnp.add, group.identity(), step))
 
-        behind = jax.vmap(seen)(self._factors(group, -xi))
+        behind = jax.vmap(look)(self._factors(group, -xi))
         unit, columns = jnp.eye(group.dim), jnp.zeros((group.dim, group.dim))
         for k, i in enumerate(self._axes(group)):
             columns = behind[k] @ columns + jnp.outer(unit[i], unit[i])
         return columns
 
 
-def _joined(group: AbstractLieGroup, a: Element, b: Element) -> Element:
+def _join(group: AbstractLieGroup, a: Element, b: Element) -> Element:
     """Return (1 + a)(1 + b) - 1 = a + (1 + a) b without cancellation; `advance` is affine in b."""
     first = jax.tree.map(jnp.add, group.identity(), a)
     moved = jax.jvp(lambda d: group.advance(first, d), (b,), (b,))[1]

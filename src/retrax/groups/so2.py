@@ -96,7 +96,7 @@ class SO2(AbstractLieGroup):
         """Return the nearest rotation. Reject a matrix with several equally near."""
         return nearest_rotation(g, 2)
 
-    def completed(self, g: Rotation) -> Rotation:
+    def fill_in(self, g: Rotation) -> Rotation:
         return _matrix(g[1, 1], g[1, 0])
 
     def angles(self) -> np.ndarray:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Key
 from retrax.errors import BadInput
 from retrax.groups.base import ALLOWED_DEFECT, AbstractLieGroup
 from retrax.groups.nearest import nearest_rotation
-from retrax.numerics.checks import ArrayLike, finite64, shown
+from retrax.numerics.checks import ArrayLike, finite64, quote
 from retrax.numerics.known import require_each
 from retrax.numerics.series import atanc, cosc, cotc, d_cosc, d_sinc3, sinc, sinc3
 from retrax.numerics.small_matrices import cross
@@ -202,7 +202,7 @@ class SO3(AbstractLieGroup):
         """Return the nearest rotation. Reject a matrix with several equally near."""
         return nearest_rotation(g, 3)
 
-    def completed(self, g: Rotation) -> Rotation:
+    def fill_in(self, g: Rotation) -> Rotation:
         return jnp.stack([cross(g[1], g[2]), g[1], g[2]])
 
     def angles(self) -> np.ndarray:
@@ -228,7 +228,7 @@ class SO3(AbstractLieGroup):
 def _real_part_first(order: str) -> bool:
     if not isinstance(order, str) or order not in ("wxyz", "xyzw"):
         raise BadInput(
-            f"order = {shown(order)} must be 'wxyz', with the real part of a quaternion first, or "
+            f"order = {quote(order)} must be 'wxyz', with the real part of a quaternion first, or "
             "'xyzw', with it last."
         )
     return order == "wxyz"

@@ -6,7 +6,7 @@ import numpy as np
 
 from retrax.errors import BadInput, warn
 from retrax.importing.closed import Closed
-from retrax.importing.compound import Combined, combined
+from retrax.importing.compound import Combined, combine
 from retrax.importing.followed import Follow
 from retrax.importing.loops import Closing, closing_joint
 from retrax.importing.robot import Coupling, Edge, Freedom, Robot
@@ -35,7 +35,7 @@ def build(
     freedoms = [f for between in tree.between for f in between.freedoms]
     for between in tree.between:
         bodies = body_name(between.parent), body_name(between.child)
-        _add_joint(mechanism, bodies, combined(*bodies, between.freedoms))
+        _add_joint(mechanism, bodies, combine(*bodies, between.freedoms))
     for edge in robot.loops:
         mechanism.join(_closing(edge, tree))
     for k, loop in enumerate(closings):
@@ -101,7 +101,7 @@ def _closing(edge: Edge, tree: Tree) -> AbstractJoint:
     moved = stands.then(tree.places[edge.child].inverse())
     if not edge.freedoms:
         return Closed(Fixed(*bodies, stands.x), moved)
-    joint = combined(*bodies, [f.seen(stands) for f in edge.freedoms]).joint
+    joint = combine(*bodies, [f.transform(stands) for f in edge.freedoms]).joint
     if joint is None:
         raise BadInput(f"a joint that binds nothing cannot close the loop at {edge.child!r}.")
     return Closed(joint, moved)
@@ -139,14 +139,14 @@ def _warn(robot: Robot, tree: Tree) -> None:
     notes = [*robot.unread, *tree.unread]
     bounded = [name for name, limits in robot.limits.items() if limits.bounded]
     if bounded:
-        notes.append(f"the limits of {_listed(bounded)}, which act with system(limits=True)")
-    said = [f"these parts do not act or are not read: {_listed(notes, '; ')}"] if notes else []
+        notes.append(f"the limits of {_list_names(bounded)}, which act with system(limits=True)")
+    said = [f"these parts do not act or are not read: {_list_names(notes, '; ')}"] if notes else []
     if robot.doubtful:
-        said.append(f"taken as it is: {_listed(robot.doubtful, '; ')}")
+        said.append(f"taken as it is: {_list_names(robot.doubtful, '; ')}")
     if said:
         warn(f"{robot.name}: {'. And '.join(said)}.")
 
 
-def _listed(names: Sequence[str], between: str = ", ") -> str:
+def _list_names(names: Sequence[str], between: str = ", ") -> str:
     more = len(names) - _NAMED
     return between.join(names[:_NAMED]) + (f"{between}and {more} more" if more > 0 else "")

@@ -39,7 +39,7 @@ class Combined(NamedTuple):
     readings: tuple[Reading, ...] = ()
 
 
-def combined(a: str, b: str, freedoms: Sequence[Freedom]) -> Combined:
+def combine(a: str, b: str, freedoms: Sequence[Freedom]) -> Combined:
     """Return what leaves exactly these freedoms between two bodies, written in space axes."""
     whole = " and ".join(f.name for f in freedoms)
     if len(freedoms) == 1:
@@ -88,7 +88,7 @@ def _several(
         at, axis = hinges[0].at, hinges[0].axis
         both = {hinges[0].name: _turning(hinges)[0], slides[0].name: _travels(slides, at)[0]}
         ordered = [both[name] for name in whole.split(" and ")]
-        return _held(Cylindrical(a, b, at, axis, whole), ordered)
+        return _hold(Cylindrical(a, b, at, axis, whole), ordered)
     if not _apart(slides) or not _apart(hinges):
         return None
     if counts in ((0, 2), (0, 3)):
@@ -98,23 +98,23 @@ def _several(
         axes = (hinges[0].axis, hinges[1].axis)
         two = counts == (0, 2)
         joint = Universal(a, b, at, axes, whole) if two else Spherical(a, b, at, whole)
-        return _held(joint, _turning(hinges))
+        return _hold(joint, _turning(hinges))
     if counts in ((2, 0), (3, 0)):
         at = slides[0].at
         plane = [] if counts == (3, 0) else [_normal(slides)]
-        return _held(Unturning(a, b, plane, at, whole), _travels(slides, at))
+        return _hold(Unturning(a, b, plane, at, whole), _travels(slides, at))
     if kinds != ["slide"] * len(slides) + ["hinge"] * len(hinges):
         return None
     if counts == (2, 1) and _parallel(_normal(slides), hinges[0].axis):
         at, axis = hinges[0].at, hinges[0].axis
         readings = [*_travels(slides, at), *_turning(hinges)]
-        return _held(Planar(a, b, at, axis, whole), readings)
+        return _hold(Planar(a, b, at, axis, whole), readings)
     if counts == (3, 3) and (at := _meeting(hinges)) is not None:
         return Combined(None, (*_travels(slides, at), *_turning(hinges)))
     return None
 
 
-def _held(joint: AbstractJoint, readings: Sequence[Reading]) -> Combined:
+def _hold(joint: AbstractJoint, readings: Sequence[Reading]) -> Combined:
     return Combined(Held(joint, readings), tuple(readings))
 
 

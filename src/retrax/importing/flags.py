@@ -29,7 +29,7 @@ class Off(NamedTuple):
         return self.actuation or (0 <= group <= 30 and bool(self.groups >> group & 1))
 
 
-def switched_off(model: Model, bits: dict[str, int]) -> Off:
+def list_switched_off(model: Model, bits: dict[str, int]) -> Off:
     """Return what the flags of a model switch off.
 
     **Arguments:** `bits`: the members of `mjtDisableBit`, whose numbers change between versions.

@@ -73,10 +73,10 @@ def weight(element: Element, where: str, files: Files, density: float) -> Solid:
             found = weighed.cylinder(*sizes, density)
         case "mesh":
             corners, triangles = _surface(kind, where, files)
-            found = weighed.enclosed(corners, triangles, density, f"of {where}")
+            found = weighed.integrate_surface(corners, triangles, density, f"of {where}")
         case _:
             raise BadInput(f"{where} has a <{kind.tag}> for a shape, whose inertia is not known.")
-    return found.placed(origin(element, where))
+    return found.transform(origin(element, where))
 
 
 def _kind(element: Element, where: str) -> Element:

@@ -9,7 +9,7 @@ import numpy as np
 from retrax.errors import BadInput, RetraxError
 from retrax.files import as_path, require_readable
 from retrax.importing.build import build
-from retrax.importing.flags import switched_off
+from retrax.importing.flags import list_switched_off
 from retrax.importing.mjcf import read_model
 from retrax.mechanisms.mechanism import Mechanism
 from retrax.numerics.checks import reason
@@ -44,6 +44,6 @@ def load_mjcf(path: str | Path) -> Mechanism:
     except ValueError as cause:
         raise BadInput(f"MuJoCo rejects {str(path)!r}: {reason(cause)}.") from cause
     bits = {name: int(bit) for name, bit in mujoco.mjtDisableBit.__members__.items()}
-    off = switched_off(model, bits)
+    off = list_switched_off(model, bits)
     gravity = np.zeros(3) if off.gravity else model.opt.gravity
     return build(read_model(model, file.name, off), gravity, floating=False)

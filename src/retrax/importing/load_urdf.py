@@ -14,9 +14,9 @@ from retrax.mechanisms.mechanism import Mechanism
 from retrax.numerics.checks import (
     ArrayLike,
     host_finite64,
+    quote,
     require_flag,
     require_number,
-    shown,
 )
 from retrax.numerics.meant import explain_keywords
 
@@ -62,13 +62,13 @@ def load_urdf(
     gravity = host_finite64("gravity", gravity, (3,))
     cut, closings = split_loops(loops)
     if isinstance(motors, str):
-        raise BadInput(f"motors = {shown(motors)} must be a list of names.")
+        raise BadInput(f"motors = {quote(motors)} must be a list of names.")
     if density is not None:
         density = require_number("density", density, "> 0", "kg/m^3")
     known = {} if packages is None else packages
     folders = known.values() if isinstance(known, Mapping) else [None]
     if not all(isinstance(folder, str | Path) for folder in folders):
-        raise BadInput(f"packages = {shown(packages)} must be folders by name, such as a dict.")
+        raise BadInput(f"packages = {quote(packages)} must be folders by name, such as a dict.")
     files = Files(file, known, require_flag("meshes", meshes))
     robot = read_urdf(file, files, density, cut, motors)
     return build(robot, gravity, require_flag("floating", floating), closings)

@@ -18,7 +18,7 @@ from retrax.mechanisms.joints import (
     Revolute,
     Spherical,
 )
-from retrax.numerics.checks import host_float64, require_direction, require_finite, shown
+from retrax.numerics.checks import host_float64, quote, require_direction, require_finite
 
 # A name of a joint of the file, or what joins two links.
 Loop = str | tuple
@@ -54,7 +54,7 @@ def split_loops(loops: Sequence[Loop] | None) -> tuple[list[str], list[Closing]]
     if loops is None:
         return [], []
     if isinstance(loops, str) or not isinstance(loops, Sequence):
-        raise BadInput(f"loops = {shown(loops)} must be a list, also of one loop.")
+        raise BadInput(f"loops = {quote(loops)} must be a list, also of one loop.")
     names = [loop for loop in loops if isinstance(loop, str)]
     return names, [_closing(loop) for loop in loops if not isinstance(loop, str)]
 
@@ -62,12 +62,12 @@ def split_loops(loops: Sequence[Loop] | None) -> tuple[list[str], list[Closing]]
 def _closing(loop: object) -> Closing:
     if not isinstance(loop, tuple | list) or len(loop) not in (4, 5):
         raise BadInput(
-            f"the loop {shown(loop)} is neither the name of a joint nor (link, link, kind, at) or "
+            f"the loop {quote(loop)} is neither the name of a joint nor (link, link, kind, at) or "
             "(link, link, kind, at, axis)."
         )
     a, b, kind, at, *rest = loop
     if kind not in _KINDS:
-        raise BadInput(f"the loop {shown(loop)} is of no kind among {', '.join(_KINDS)}.")
+        raise BadInput(f"the loop {quote(loop)} is of no kind among {', '.join(_KINDS)}.")
     if bool(rest) == (kind in _WITHOUT_AXIS):
         needs = "has no axis" if rest else "needs an axis"
         raise BadInput(f"the loop between {a!r} and {b!r} {needs}: it is {kind}.")

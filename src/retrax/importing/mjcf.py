@@ -28,7 +28,7 @@ def read_model(model: Model, name: str, off: Off) -> Robot:
         freedoms = tuple(_freedom(model, names, j, off) for j in range(first, first + count))
         parent = names.body(int(model.body_parentid[i]))
         edges.append(Edge(parent, names.body(i), origin, freedoms))
-    unread = _unread(model, names, off)
+    unread = _list_unsupported(model, names, off)
     loops, couplings = ([], []) if off.equality else equalities(model, names, unread)
     drives, edges = actuators(model, names, edges, off, unread)
     limits = {} if off.limit else _limits(model, names)
@@ -69,7 +69,7 @@ def _limits(model: Model, names: Names) -> dict[str, Limits]:
     return found
 
 
-def _unread(model: Model, names: Names, off: Off) -> list[str]:
+def _list_unsupported(model: Model, names: Names, off: Off) -> list[str]:
     """Name what acts in a model and not in a mechanism."""
     notes = []
     touching = np.asarray(model.geom_contype) | model.geom_conaffinity

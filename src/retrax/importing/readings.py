@@ -10,7 +10,7 @@ from retrax.mechanisms.joints import AbstractJoint, Coordinates
 from retrax.mechanisms.laws import AbstractLaw
 from retrax.mechanisms.measures import Coordinate, Tilt, Travel, Turn
 from retrax.mechanisms.pose import Place
-from retrax.mechanisms.written import local, seen_from
+from retrax.mechanisms.written import local, view_from
 
 Vector = np.ndarray
 
@@ -31,7 +31,7 @@ class Angle(NamedTuple):
     def coordinate(self, *places: Place) -> Coordinate:
         """Return it with its numbers in body axes."""
         first, second = places[::-1] if self.backwards else places
-        seen = seen_from(first, self.e), seen_from(first, self.n), seen_from(second, self.f)
+        seen = view_from(first, self.e), view_from(first, self.n), view_from(second, self.f)
         return Coordinate(Turn(*(jnp.asarray(v) for v in seen)), self.backwards)
 
 
@@ -44,7 +44,7 @@ class Level(NamedTuple):
 
     def coordinate(self, *places: Place) -> Coordinate:
         """Return it with its numbers in body axes."""
-        seen = seen_from(places[0], self.e), seen_from(places[1], self.f)
+        seen = view_from(places[0], self.e), view_from(places[1], self.f)
         return Coordinate(Tilt(*(jnp.asarray(v) for v in seen)))
 
 
@@ -58,7 +58,7 @@ class Position(NamedTuple):
     def coordinate(self, *places: Place) -> Coordinate:
         """Return it with its numbers in body axes."""
         a, b = (jnp.asarray(local(place, self.at)) for place in places)
-        return Coordinate(Travel(jnp.asarray(seen_from(places[0], self.axis)), a, b))
+        return Coordinate(Travel(jnp.asarray(view_from(places[0], self.axis)), a, b))
 
 
 Reading = Angle | Level | Position

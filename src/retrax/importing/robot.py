@@ -42,7 +42,7 @@ class Freedom(NamedTuple):
     rest: float = 0.0
     armature: float = 0.0
 
-    def seen(self, place: Placement) -> "Freedom":
+    def transform(self, place: Placement) -> "Freedom":
         """Return it in the frame in which the child's frame is at `place`."""
         return self._replace(at=place.point(self.at), axis=place.R @ self.axis)
 

@@ -29,7 +29,7 @@ class Solid(NamedTuple):
     centre: Vector
     inertia: Matrix
 
-    def placed(self, at: Placement) -> "Solid":
+    def transform(self, at: Placement) -> "Solid":
         """Return the solid in the frame in which its own is at `at`."""
         return Solid(self.mass, at.point(self.centre), at.R @ self.inertia @ at.R.T)
 
@@ -69,7 +69,7 @@ def sphere(radius: float, density: float) -> Solid:
     return Solid(mass, np.zeros(3), solids.sphere(mass, radius))
 
 
-def enclosed(
+def integrate_surface(
     corners: Float[np.ndarray, "n 3"], triangles: Int[np.ndarray, "m 3"], density: float, name: str
 ) -> Solid:
     """Return what a closed surface encloses, by (1).

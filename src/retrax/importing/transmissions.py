@@ -7,7 +7,7 @@ from retrax.errors import BadInput
 from retrax.importing.robot import Drive
 from retrax.importing.xml_file import text
 from retrax.mechanisms.frames import Limits
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 
 _READ = ("type", "joint", "actuator", "hardwareInterface", "mechanicalReduction")
 
@@ -35,7 +35,7 @@ def drives(
         found[joints[0]] = Drive(joints[0], joints[0])
     if motors is not None:
         if not isinstance(motors, Collection) or not all(isinstance(x, str) for x in motors):
-            raise BadInput(f"motors = {shown(motors)} must be a list of names of joints.")
+            raise BadInput(f"motors = {quote(motors)} must be a list of names of joints.")
         found = {name: found.get(name, Drive(name, name)) for name in motors}
     moving = {
         joint.get("name")
@@ -53,9 +53,9 @@ def drives(
     idle = [name for name in found if limits.get(name, Limits()).effort == 0]
     if idle:
         notes.append(f"the effort 0 in <limit> of {', '.join(idle)}: the motor there has no bounds")
-    return [_limited(drive, limits) for drive in found.values()], notes
+    return [_limit(drive, limits) for drive in found.values()], notes
 
 
-def _limited(drive: Drive, limits: Mapping[str, Limits]) -> Drive:
+def _limit(drive: Drive, limits: Mapping[str, Limits]) -> Drive:
     effort = limits.get(drive.joint, Limits()).effort
     return drive._replace(limit=(-effort, effort)) if effort else drive

@@ -58,7 +58,7 @@ def body_name(part: str | None) -> str:
 
 def bodies_of(robot: Robot, floating: bool) -> Tree:
     """Return the bodies of a robot, its first link fixed to the ground unless `floating`."""
-    root, order = _ordered(robot)
+    root, order = _order(robot)
     places: dict[str, Placement] = {root: HERE}
     carriers: dict[str, str | None] = {root: root if floating else None}
     for edge in order:
@@ -71,7 +71,7 @@ def bodies_of(robot: Robot, floating: bool) -> Tree:
         Between(
             carriers[edge.parent],
             edge.child,
-            tuple(f.seen(places[edge.child]) for f in edge.freedoms),
+            tuple(f.transform(places[edge.child]) for f in edge.freedoms),
         )
         for edge in order
         if edge.freedoms
@@ -84,7 +84,7 @@ def bodies_of(robot: Robot, floating: bool) -> Tree:
     return Tree(parts, between, places, carriers, unread)
 
 
-def _ordered(robot: Robot) -> tuple[str, list[Edge]]:
+def _order(robot: Robot) -> tuple[str, list[Edge]]:
     """Return the first link, and all edges, parents before children."""
     if not robot.links:
         raise BadInput(f"{robot.name} has no links.")
@@ -135,7 +135,7 @@ def _part(
             continue
         place = back.then(places[link])
         solid = robot.links[link].solid
-        solids += [] if solid is None else [solid.placed(place)]
+        solids += [] if solid is None else [solid.transform(place)]
         shapes += [s.turned(place.R).at(place.x) for s in robot.links[link].shapes]
     return Part(name, places[name], together(solids), tuple(shapes))
 

@@ -15,7 +15,7 @@ def table(**rows: tuple[str, str]) -> Understood:
     }
 
 
-def not_understood(root: Element, understood: Understood, elsewhere: str) -> list[str]:
+def list_unsupported(root: Element, understood: Understood, elsewhere: str) -> list[str]:
     """Return a phrase for each kind of element and attribute outside the table.
 
     **Arguments:** `elsewhere`: an element that is looked through by somebody else.

@@ -8,7 +8,7 @@ import numpy as np
 from retrax.mechanisms.joints import AbstractJoint
 from retrax.mechanisms.laws import AbstractLaw, InPlanes, Several, Unturned
 from retrax.mechanisms.pose import Place
-from retrax.mechanisms.written import local, seen_from
+from retrax.mechanisms.written import local, view_from
 
 
 class Unturning(AbstractJoint):
@@ -28,6 +28,6 @@ class Unturning(AbstractJoint):
         still = Unturned(jnp.asarray(Rb.T @ Ra))
         if not self.normals:
             return still
-        n = np.stack([seen_from(places[0], normal) for normal in self.normals])
+        n = np.stack([view_from(places[0], normal) for normal in self.normals])
         a, b = (jnp.asarray(local(place, self.at)) for place in places)
         return Several((still, InPlanes(jnp.asarray(n), a, b)))

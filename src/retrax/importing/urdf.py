@@ -20,7 +20,7 @@ from retrax.importing.robot import (
 )
 from retrax.importing.solid import Solid, together
 from retrax.importing.transmissions import drives
-from retrax.importing.unread import not_understood, table
+from retrax.importing.unread import list_unsupported, table
 from retrax.importing.xml_file import number, numbers, only, read_xml, text
 from retrax.mechanisms.frames import Limits
 from retrax.numerics.checks import require_direction
@@ -77,7 +77,7 @@ def read_urdf(
     with a transmission.
     """
     root = read_xml(path, "robot")
-    unread = not_understood(root, _UNDERSTOOD, "transmission")
+    unread = list_unsupported(root, _UNDERSTOOD, "transmission")
     doubtful: list[str] = []
     colours = {m.get("name", ""): _colour(m, {}) for m in root.findall("material")}
     links = [_link(element, files, density, colours, doubtful) for element in root.findall("link")]
@@ -122,8 +122,7 @@ def _link(
     name = text(element, "name", "a link")
     where = f"link {name!r}"
     shapes = [
-        shape(visual, where, files, _painted(visual, colours))
-        for visual in element.findall("visual")
+        shape(visual, where, files, _paint(visual, colours)) for visual in element.findall("visual")
     ]
     solid = _solid(element, where, files, density, doubtful)
     return Link(name, solid, tuple(s for s in shapes if s is not None))
@@ -254,7 +253,7 @@ def _rubbing(joints: list[Element]) -> list[str]:
     return [f"dry friction of the joints {', '.join(rough)}"] if rough else []
 
 
-def _painted(visual: Element, colours: dict[str, str]) -> str:
+def _paint(visual: Element, colours: dict[str, str]) -> str:
     material = visual.find("material")
     return "" if material is None else _colour(material, colours)
 

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from retrax.errors import BadInput
 from retrax.files import require_readable
-from retrax.numerics.checks import reason, shown
+from retrax.numerics.checks import quote, reason
 
 
 class _NoDeclarations(ElementTree.TreeBuilder):
@@ -64,7 +64,7 @@ def numbers(
         values = []
     if len(values) != count or not all(map(math.isfinite, values)):
         many = "a finite number" if count == 1 else f"{count} finite numbers"
-        raise BadInput(f"{name}={shown(text)} in <{element.tag}> of {where} must be {many}.")
+        raise BadInput(f"{name}={quote(text)} in <{element.tag}> of {where} must be {many}.")
     return np.array(values)
 
 

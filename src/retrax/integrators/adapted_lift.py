@@ -92,5 +92,5 @@ class AdaptedLift(AbstractLifted):
         g, xi, _, a, nu = forward(z)
         g1, mu1 = lift.end(g, a + nu, h * xi)  # (4)
         end = State(g1, (basis @ mu1) @ covectors, state.t + h)
-        covered = self.covered(group, h * xi)
+        covered = self.covers(group, h * xi)
         return end, step_info(status, h * xi, covered)

@@ -17,14 +17,14 @@ from retrax.integrators.base import (
     StepInfo,
     as_integrator,
     explicit_step,
-    watched,
+    watch,
     worse,
 )
 from retrax.integrators.rkmk import RKMK, momentum_error
 from retrax.integrators.taylor import Taylor
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import as_float, float64, is_traced, require_whole, shown
+from retrax.numerics.checks import as_float, float64, is_traced, quote, require_whole
 
 Scalar = Float[Array, ""]
 
@@ -118,7 +118,7 @@ class Adaptive(AbstractIntegrator):
         if isinstance(base, Adaptive):
             raise BadInput(f"base = {base!r} must be an integrator of fixed steps, such as RKMK().")
         if not 1e-14 <= as_float(tolerance) <= 0.1:
-            raise BadInput(f"tolerance = {shown(tolerance)} must be a number from 1e-14 to 0.1.")
+            raise BadInput(f"tolerance = {quote(tolerance)} must be a number from 1e-14 to 0.1.")
         self.base, self.most = base, require_whole("most", most, 1, _MOST_TRIES)
         self.tolerance = float64("tolerance", tolerance)
         self.order = base.order
@@ -146,7 +146,7 @@ class Adaptive(AbstractIntegrator):
         state, size = jax.tree.map(jnp.asarray, state), jnp.asarray(h)
         one = jax.jit(lambda at: self._attempt(system, state, size, at))
         at, rows = self._start(system, state, size), []
-        while bool(self._unfinished(state, size, at)):
+        while bool(self._is_unfinished(state, size, at)):
             before = float(state.t + at.x * size)
             at, (tried, error, good) = one(at)
             rows.append((before, float(tried), float(error), bool(good)))
@@ -173,7 +173,7 @@ class Adaptive(AbstractIntegrator):
     def _tries(self, system: AbstractGroupSystem, state: State, h: Scalar) -> _At:
         """Try until the step is over, or cannot go on."""
         return lax.while_loop(
-            lambda at: self._unfinished(state, h, at),
+            lambda at: self._is_unfinished(state, h, at),
             lambda at: self._attempt(system, state, h, at)[0],
             self._start(system, state, h),
         )
@@ -185,7 +185,7 @@ class Adaptive(AbstractIntegrator):
         yes = jnp.asarray(True)
         return _At(state, zero, size, zero, jnp.asarray(0), zero, zero, yes)
 
-    def _unfinished(self, start: State, h: Scalar, at: _At) -> Bool[Array, ""]:
+    def _is_unfinished(self, start: State, h: Scalar, at: _At) -> Bool[Array, ""]:
         shortest = _SHORTEST * jnp.maximum(jnp.abs(start.t), jnp.abs(h))
         going = (at.x < 1) & (at.attempts < self.most) & (at.size * jnp.abs(h) > shortest)
         return going & at.lasts
@@ -196,7 +196,7 @@ class Adaptive(AbstractIntegrator):
         left = 1 - at.x
         # The last steps are of one size: no sliver is left over.
         x = jnp.where(at.size >= left, left, jnp.where(2 * at.size > left, left / 2, at.size))
-        new, info, error = self._tried(system, at.state, x, h)
+        new, info, error = self._try(system, at.state, x, h)
         ratio = jnp.maximum(error / self.tolerance, _TINY_RATIO)
         taken = info.converged & info.in_chart & jnp.isfinite(ratio)
         good = taken & (ratio <= 1)  # (1)
@@ -218,11 +218,11 @@ class Adaptive(AbstractIntegrator):
             attempts=at.attempts + 1,
             worst=jnp.where(good, jnp.maximum(at.worst, error), at.worst),
             longest=jnp.where(good, jnp.maximum(at.longest, info.increment), at.longest),
-            lasts=at.lasts & (~good | watched(system, timed, info).in_chart),
+            lasts=at.lasts & (~good | watch(system, timed, info).in_chart),
         )
         return after, (x * h, error, good)
 
-    def _tried(
+    def _try(
         self, system: AbstractGroupSystem, state: State, x: Scalar, h: Scalar
     ) -> tuple[State, StepInfo, Scalar]:
         """Try a step of size `x h`; return its end, how it went, and its error."""
@@ -242,14 +242,14 @@ def _whole_and_halves(
     """Return the ends of one step and of two half ones: three rounds of one compiled step."""
     parts, afresh, first = [1.0, 0.5, 0.5], [True, True, False], [True, False, False]
 
-    def chosen(which: Bool[Array, ""], a: State, b: State) -> State:
+    def choose(which: Bool[Array, ""], a: State, b: State) -> State:
         return jax.tree.map(partial(jnp.where, which), a, b)
 
     def one(carried: _Ends, now: tuple[Array, Array, Array]) -> tuple[_Ends, None]:
         at, whole, info = carried
         part, restart, keep = now
-        new, seen = base.step(system, chosen(restart, state, at), part * size)
-        return (new, chosen(keep, new, whole), worse(info, seen)), None
+        new, seen = base.step(system, choose(restart, state, at), part * size)
+        return (new, choose(keep, new, whole), worse(info, seen)), None
 
     rounds = jnp.asarray(parts), jnp.asarray(afresh), jnp.asarray(first)
     (end, whole, info), _ = lax.scan(one, (state, state, explicit_step(jnp.zeros(1))), rounds)

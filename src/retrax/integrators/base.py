@@ -18,7 +18,7 @@ from retrax.groups.retractions import AbstractRetraction
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
-from retrax.numerics.checks import require_instance, shown
+from retrax.numerics.checks import quote, require_instance
 from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.frozen import Frozen, one_line
 from retrax.numerics.newton import NewtonStatus
@@ -86,7 +86,7 @@ def worse(a: _Record, b: _Record) -> _Record:
     return a._replace(**{name: _JOINED[name](x, y) for name, x, y in both})
 
 
-def watched(system: AbstractGroupSystem, new: Any, info: StepInfo) -> StepInfo:
+def watch(system: AbstractGroupSystem, new: Any, info: StepInfo) -> StepInfo:
     """Return how a step went, with whether the model of the system still holds at its end.
 
     `new` is a state, or one with tangent vectors beside it.
@@ -137,7 +137,7 @@ class AbstractIntegrator(Frozen):
             repr(self), {"order": self.order, "preserves": ", ".join(kept) or "nothing"}
         )
 
-    def begun(self, system: AbstractGroupSystem, state: State) -> State:
+    def begin(self, system: AbstractGroupSystem, state: State) -> State:
         """Return the state as a run of this integrator starts from it."""
         return state if state.control is None else State(state.g, state.momentum, state.t)
 
@@ -258,7 +258,7 @@ def as_integrator(value: object, argument: str = "integrator") -> AbstractIntegr
         )
         why = lost if value is None else ""
         raise BadInput(
-            f"{argument} = {shown(value)} is not a retrax integrator; an instance is needed, such "
+            f"{argument} = {quote(value)} is not a retrax integrator; an instance is needed, such "
             f'as LieVerlet(), or a name, such as "lie-verlet".{why}'
         )
     from retrax.systems.integrators import INTEGRATORS, TOUCHING  # which loads them all
@@ -270,6 +270,6 @@ def as_integrator(value: object, argument: str = "integrator") -> AbstractIntegr
     named = " or ".join(map(repr, near))
     answer = f"did you mean {named}? " if near else ""
     raise BadInput(
-        f"{argument} = {shown(value)} is not the name of an integrator: {answer}rx.INTEGRATORS "
+        f"{argument} = {quote(value)} is not the name of an integrator: {answer}rx.INTEGRATORS "
         "lists them."
     )

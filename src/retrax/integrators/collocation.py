@@ -17,7 +17,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import require_choice, require_flag
 from retrax.numerics.jax_hints import keep_axis
-from retrax.numerics.nodes import Nodes, continued
+from retrax.numerics.nodes import Nodes, extrapolation
 from retrax.numerics.nodes import nodes as as_nodes
 from retrax.numerics.roundoff import SMALLEST, UNSEEN
 from retrax.numerics.stages import (
@@ -201,7 +201,7 @@ def lie_step(
     first = flow.generator(t, y0)
     guess = jnp.broadcast_to(first, (nodes.stages, space.group.dim))
     if last is not None:
-        guess = jnp.where(last.h == h, continued(nodes) @ keep_axis(last.K), guess)
+        guess = jnp.where(last.h == h, extrapolation(nodes) @ keep_axis(last.K), guess)
     sizes = measures(flow, first, h, nodes.stages)
     if flow.split is None:
         K, status = settle(joint, alternating(joint, None), direction, guess, (), *sizes)
@@ -275,7 +275,7 @@ class PlainCollocation(AbstractIntegrator):
         return f"PlainCollocation({self.nodes!r})"
 
     def memory(self, system: AbstractGroupSystem, state: State) -> LastRates:
-        return no_rates(_embedded(system, state), self.nodes)
+        return no_rates(_embed(system, state), self.nodes)
 
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
@@ -286,14 +286,14 @@ class PlainCollocation(AbstractIntegrator):
     def next_step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""], memory: LastRates
     ) -> tuple[State, StepInfo, LastRates]:
-        end = lie_step(_embedded(system, state), state.t, h, self.nodes, last=memory)
+        end = lie_step(_embed(system, state), state.t, h, self.nodes, last=memory)
         g, mu = end.y
         move = h * system.velocity_at(state)
         info = end.info._replace(increment=jnp.max(jnp.abs(move)))
         return State(g, mu, state.t + h), info, LastRates(end.K, h)
 
 
-def _embedded(system: AbstractGroupSystem, state: State) -> Flow:
+def _embed(system: AbstractGroupSystem, state: State) -> Flow:
     """Return the system as a flow on the vector space of entries of configuration and momentum."""
     start = (state.g, state.momentum)
 

@@ -92,5 +92,5 @@ class CotangentLift(AbstractLifted):
             mu = system.momentum(g, xi)
         nu = h * system.total_force(g, xi, mu, t)
         g1, mu1 = lift.end(g, a + nu, h * xi)  # (4)
-        covered = self.covered(group, h * xi)
+        covered = self.covers(group, h * xi)
         return State(g1, mu1, state.t + h), step_info(status, h * xi, covered)

@@ -12,7 +12,7 @@ from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.constraints import AbstractConstraint, Rows
 from retrax.mechanics.holonomic import AbstractHolonomic
-from retrax.mechanics.placement import assembled
+from retrax.mechanics.placement import assemble
 from retrax.mechanics.reactions import mobility
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -54,7 +54,7 @@ def reach(
     Nothing is said where none was found, or the longest is not clearly shorter than `h`, or
     shorter than the one that is advised: then length is not what decides.
     """
-    longest = bisected(lambda size: takes(size, 1), h)
+    longest = bisect(lambda size: takes(size, 1), h)
     if longest == 0 or longest / h > _CLEARLY or (advice is not None and longest / h < advice / h):
         return None
     state = jax.tree.map(jnp.asarray, state)
@@ -127,7 +127,7 @@ def _contradiction(
     """Say which equation is left over where no place nearby satisfies them all, if one is."""
     t = state.t + h
     try:
-        assembled(system, constraint, state.g, t)
+        assemble(system, constraint, state.g, t)
     except BadInput as why:
         return f"No place was found for it at t = {float(t):.6g} s: {why}"
     return None
@@ -158,15 +158,15 @@ def longest_step(
     """Return the longest step below `h` that can be taken from `state`, by bisection."""
 
     @jax.jit
-    def solved(size: Float[Array, ""]) -> Bool[Array, ""]:
+    def solves(size: Float[Array, ""]) -> Bool[Array, ""]:
         end, info = integrator.step(system, state, size)
         finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(end)]
         return info.converged & info.in_chart & jnp.all(jnp.stack(finite))
 
-    return bisected(lambda size: bool(solved(jnp.asarray(size))), h)
+    return bisect(lambda size: bool(solves(jnp.asarray(size))), h)
 
 
-def bisected(takes: Callable[[float], bool], h: float) -> float:
+def bisect(takes: Callable[[float], bool], h: float) -> float:
     """Return the longest step below `h` that can be taken, to a millionth of it."""
     low, high = 0.0, float(h)
     for _ in range(_HALVINGS):

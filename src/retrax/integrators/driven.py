@@ -77,7 +77,7 @@ class Driven(AbstractIntegrator):
     def counted(self) -> str:
         return self.integrator.counted
 
-    def begun(self, system: AbstractGroupSystem, state: State) -> State:
+    def begin(self, system: AbstractGroupSystem, state: State) -> State:
         """Return the start of a run, with what the controller keeps.
 
         A state that a controller of this form has left goes on with what that has kept.
@@ -101,13 +101,13 @@ class Driven(AbstractIntegrator):
         pushed = Pushed(as_pytree(system.force), self.actuators, self.control.during(state, h))
         return system.with_force(pushed)
 
-    def asked(self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]) -> Inputs:
+    def ask_inputs(self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]) -> Inputs:
         """Return the inputs that the controller asks for from `state` on."""
         return self.control.during(state, h)(state.g, system.velocity_at(state), state.t)
 
     def inputs(self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]) -> Inputs:
         """Return the inputs that act from `state` on, within their bounds."""
-        return self.actuators.limited(self.asked(system, state, h))
+        return self.actuators.limit(self.ask_inputs(system, state, h))
 
     def symmetries(self, system: AbstractGroupSystem) -> Symmetries:
         """Return the symmetries of the driven system: those that its inputs do not break.
@@ -149,17 +149,17 @@ class Driven(AbstractIntegrator):
     def culprit(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
         """Say, where it is so, that the controller made the step from `state` fail."""
 
-        def seen(driven: Driven, system: AbstractGroupSystem, state: State, h: Array) -> tuple:
-            u = driven.asked(system, state, h)
+        def look(driven: Driven, system: AbstractGroupSystem, state: State, h: Array) -> tuple:
+            u = driven.ask_inputs(system, state, h)
             held = Driven(driven.integrator, driven.actuators, Held())
             start = State(state.g, state.momentum, state.t, u)
             new = alone(held.step(system, start, h)[0])
             kept = driven.control.next(system, new, state.control, h)
             after = State(new.g, new.momentum, new.t, kept)
-            return u, new, kept, driven.asked(system, after, h)
+            return u, new, kept, driven.ask_inputs(system, after, h)
 
         now = jax.tree.map(jnp.asarray, state)
-        u, new, kept, then = jax.jit(seen)(self, system, now, jnp.asarray(h))
+        u, new, kept, then = jax.jit(look)(self, system, now, jnp.asarray(h))
         if not _all_finite(u):
             return _not_finite(self.control, u, state.t)
         if _all_finite((new.g, new.momentum)) and not _all_finite((kept, then)):

@@ -55,7 +55,7 @@ class Kahan(AbstractIntegrator):
         self, system: AbstractQuadraticField, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
         x = state.g
-        rate, slope = system.scaled(x, h)
+        rate, slope = system.scale(x, h)
         move, pole = solve_and_determinant(jnp.eye(system.dim) - slope, rate)
         end = x + move  # (2)
         trusted = (pole > 0) & system.inside(end)
@@ -177,11 +177,11 @@ class RadialProjection(AbstractIntegrator):
     ) -> tuple[State, StepInfo]:
         assert isinstance(system, KeptOnSpheres)
         end, info = self.base.step(system, state, h)
-        point = rescaled(end.g, system.radial_level(end.g), system.radial_level(state.g))
+        point = rescale(end.g, system.radial_level(end.g), system.radial_level(state.g))
         return State(point, end.momentum, end.t), info  # (1)
 
 
-def rescaled(
+def rescale(
     x: Float[Array, " n"], now: Float[Array, ""], wanted: Float[Array, ""]
 ) -> Float[Array, " n"]:
     r"""Return $\sqrt{1 + \delta}\,x$ for a level, quadratic in `x`, `now` $= w/(1 + \delta)$.

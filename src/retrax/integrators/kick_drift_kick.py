@@ -78,7 +78,7 @@ class KickDriftKick(AbstractIntegrator):
         mu0, t1 = state.momentum, state.t + h
         first, met = h / 2 * memory, None
         if system.feedback:
-            first, met = loaded(system, state, h, first)
+            first, met = kick_with_loads(system, state, h, first)
         ending = system.at_time(t1)
         g1, change, move, status, in_chart = ending.drift(state.g, mu0 + first, h)  # (1)
         force = system.kick(g1, t1)
@@ -91,7 +91,7 @@ class KickDriftKick(AbstractIntegrator):
         return State(g1, mu1, t1), step_info(status, move, in_chart), force
 
 
-def loaded(
+def kick_with_loads(
     system: AbstractSplitSystem, state: State, h: Float[Array, ""], kick: Coordinates
 ) -> tuple[Coordinates, NewtonStatus]:
     r"""Return the first half kick of (2), loads included: $\mu^+ - \mu_k$, by iteration."""

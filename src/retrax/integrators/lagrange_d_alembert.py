@@ -100,7 +100,7 @@ class LagrangeDAlembert(AbstractLifted):
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
         done = self._step(system, state, h)
-        covered = self.covered(system.group, h * done.xi)
+        covered = self.covers(system.group, h * done.xi)
         return done.state, step_info(done.status, h * done.xi, covered)
 
     def impulses(
@@ -119,7 +119,7 @@ class LagrangeDAlembert(AbstractLifted):
         lift = LiftedMap(group, self.retraction, self.s)
         unknown, base = _unknowns(system, state, h), system.at_time(t)
 
-        def pushed(z: Array) -> Coordinates:
+        def push(z: Array) -> Coordinates:
             if constraint is None:
                 return state.momentum
             return state.momentum + unknown.impulse(z) @ constraint.rows(state.g, state.t)
@@ -128,7 +128,7 @@ class LagrangeDAlembert(AbstractLifted):
             z: Array,
         ) -> tuple[Element, Coordinates, Coordinates, Coordinates, Coordinates]:
             xi = unknown.velocity(z)
-            g, a = lift.base(state.g, pushed(z), h * xi)  # (1)
+            g, a = lift.base(state.g, push(z), h * xi)  # (1)
             mu = base.momentum(g, xi)
             return g, xi, mu, a, h * base.total_force(g, xi, mu, t)
 

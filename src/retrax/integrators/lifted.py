@@ -12,7 +12,7 @@ from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
-from retrax.numerics.checks import as_float, shown
+from retrax.numerics.checks import as_float, quote
 
 
 class AbstractLifted(AbstractIntegrator):
@@ -41,7 +41,7 @@ class AbstractLifted(AbstractIntegrator):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.retraction!r}, s={self.s:g})"
 
-    def covered(self, group: AbstractLieGroup, x: Coordinates) -> Bool[Array, ""]:
+    def covers(self, group: AbstractLieGroup, x: Coordinates) -> Bool[Array, ""]:
         """Return whether the retraction covers both parts of a step by `x`."""
         return self.retraction.covers(group, max(self.s, 1 - self.s) * x)
 
@@ -71,7 +71,7 @@ class LiftedMap(NamedTuple):
     def base(self, g0: Element, mu0: Coordinates, x: Coordinates) -> tuple[Element, Coordinates]:
         if self.s == 0:
             return g0, mu0
-        return self._moved(self.tau.adjoint, g0, mu0, self.s * x)  # (1)
+        return self._move(self.tau.adjoint, g0, mu0, self.s * x)  # (1)
 
     def momentum(self, x: Coordinates, a: Coordinates, b: Coordinates) -> Coordinates:
         s = self.s
@@ -81,9 +81,9 @@ class LiftedMap(NamedTuple):
     def end(self, g: Element, b: Coordinates, x: Coordinates) -> tuple[Element, Coordinates]:
         if self.s == 1:
             return g, b
-        return self._moved(self.tau, g, b, (1 - self.s) * x)  # (3)
+        return self._move(self.tau, g, b, (1 - self.s) * x)  # (3)
 
-    def _moved(
+    def _move(
         self, tau: AbstractRetraction, g: Element, mu: Coordinates, x: Coordinates
     ) -> tuple[Element, Coordinates]:
         forward = tau.minus_identity(self.group, x)
@@ -95,7 +95,7 @@ def require_base_point(s: object) -> float:
     place = as_float(s)
     if not 0 <= place <= 1:
         raise BadInput(
-            f"s = {shown(s)} is not between 0 and 1: the base point must lie in the step."
+            f"s = {quote(s)} is not between 0 and 1: the base point must lie in the step."
         )
     return place
 

@@ -17,7 +17,7 @@ from retrax.integrators.collocation import Moved, chart_refusal, in_chart, measu
 from retrax.integrators.forms import Flow, flow_of
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 from retrax.numerics.nodes import Nodes, gauss
 from retrax.numerics.stages import (
     Stages,
@@ -66,7 +66,7 @@ class Magnus(AbstractIntegrator):
     def __init__(self, order: int):
         if not isinstance(order, numbers.Integral) or order not in _SERIES:
             raise BadInput(
-                f"order = {shown(order)} is not available: Magnus has orders 2, 4, 6, 8."
+                f"order = {quote(order)} is not available: Magnus has orders 2, 4, 6, 8."
             )
         self.order = int(order)
         self.preserves = frozenset({"group", "symmetric"} if order == 2 else {"group"})
@@ -88,7 +88,7 @@ class Magnus(AbstractIntegrator):
 def magnus_step(flow: Flow, t: Float[Array, ""], h: Float[Array, ""], order: int) -> Moved:
     """Take one step of (1)-(3) of `Magnus` on any space, from either side."""
     nodes, space, y0, s = gauss(order // 2), flow.space, flow.start, order // 2
-    times, tables, series = t + np.array(nodes.c) * h, _recentred(nodes), _SERIES[order]
+    times, tables, series = t + np.array(nodes.c) * h, _recentre(nodes), _SERIES[order]
 
     def bracket(a: Coordinates, b: Coordinates) -> Coordinates:
         return space.side * space.group.ad(a, b)
@@ -118,7 +118,7 @@ def magnus_step(flow: Flow, t: Float[Array, ""], h: Float[Array, ""], order: int
 
 
 @lru_cache(maxsize=8)
-def _recentred(nodes: Nodes) -> np.ndarray:
+def _recentre(nodes: Nodes) -> np.ndarray:
     r"""Return the numbers $\tau^kp_k$ of Lagrange polynomials, $\tau = c_1, \dots, c_s, 1$."""
     c = np.array(nodes.c)
     ends = [*nodes.c, 1.0]

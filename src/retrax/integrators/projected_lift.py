@@ -71,23 +71,23 @@ class ProjectedLift(AbstractLifted):
         basis, covectors = frame.basis, frame.covectors()  # E^T, M^T
         mu0, t = state.momentum, state.t + s * h
 
-        def carried(x: Coordinates, mu: Coordinates) -> Coordinates:
+        def carry(x: Coordinates, mu: Coordinates) -> Coordinates:
             return mu + group.coAdm1(tau.adjoint.minus_identity(group, x), mu)
 
-        def based(xi: Coordinates) -> Element:
+        def rebase(xi: Coordinates) -> Element:
             return group.advance(state.g, tau.adjoint.minus_identity(group, s * h * xi))
 
         def end(xi: Coordinates) -> tuple[Coordinates, Reduced]:
             """Return the carried momentum of the start, and the reduced momentum of the end."""
-            a, base = carried(s * h * xi, mu0), based(xi)
+            a, base = carry(s * h * xi, mu0), rebase(xi)
             force = system.total_force(base, xi, system.momentum(base, xi), t)
-            back = jnp.stack([carried((s - 1) * h * xi, row) for row in covectors], axis=1)
+            back = jnp.stack([carry((s - 1) * h * xi, row) for row in covectors], axis=1)
             return a, solve(basis @ back, basis @ (a + h * force))  # (1)
 
         def mismatch(u: Reduced) -> Reduced:
             xi = u @ basis
             a, reduced = end(xi)
-            b = carried((s - 1) * h * xi, reduced @ covectors)
+            b = carry((s - 1) * h * xi, reduced @ covectors)
             lifted = s * tau.adjoint.dL_dual(group, s * h * xi, a)
             lifted = lifted + (1 - s) * tau.dR_dual(group, (1 - s) * h * xi, b)
             return basis @ (lifted - system.momentum(state.g, xi))  # (2)
@@ -96,7 +96,7 @@ class ProjectedLift(AbstractLifted):
         u, status = newton(mismatch, guess, jnp.max(jnp.abs(mu0)), unseen_velocity(h, state.g))
         xi = u @ basis
         _, reduced = end(xi)
-        g1 = group.advance(based(xi), tau.minus_identity(group, (1 - s) * h * xi))
-        covered = self.covered(group, h * xi)
+        g1 = group.advance(rebase(xi), tau.minus_identity(group, (1 - s) * h * xi))
+        covered = self.covers(group, h * xi)
         end_state = State(g1, reduced @ covectors, state.t + h)
         return end_state, step_info(status, h * xi, covered)

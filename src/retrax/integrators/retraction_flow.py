@@ -46,22 +46,22 @@ class RetractionFlow(AbstractLifted):
     ) -> tuple[State, StepInfo]:
         group, tau, s, mu = system.group, self.retraction, self.s, state.momentum
 
-        def moved(g: Element, x: Coordinates) -> Element:
+        def displace(g: Element, x: Coordinates) -> Element:
             return group.advance(g, tau.minus_identity(group, x))
 
-        def based(xi: Coordinates) -> Element:
+        def rebase(xi: Coordinates) -> Element:
             return group.advance(state.g, tau.adjoint.minus_identity(group, s * h * xi))
 
         def mismatch(xi: Coordinates) -> Coordinates:
-            return xi - system.velocity(based(xi), mu)  # (1)
+            return xi - system.velocity(rebase(xi), mu)  # (1)
 
         guess = system.velocity(state.g, mu)
         if s == 0:
             move = h * guess
-            return State(moved(state.g, move), mu, state.t + h), explicit_step(
+            return State(displace(state.g, move), mu, state.t + h), explicit_step(
                 move, tau.covers(group, move)
             )
         xi, status = newton(mismatch, guess, jnp.max(jnp.abs(guess)))
-        g1 = moved(based(xi), (1 - s) * h * xi)  # (1)
-        covered = self.covered(group, h * xi)
+        g1 = displace(rebase(xi), (1 - s) * h * xi)  # (1)
+        covered = self.covers(group, h * xi)
         return State(g1, mu, state.t + h), step_info(status, h * xi, covered)

@@ -138,7 +138,7 @@ class RungeKutta(AbstractIntegrator):
     ) -> tuple[State, StepInfo]:
         start = (state.g, state.momentum)
 
-        def displaced(weights: tuple[float, ...], rates: list[Phase]) -> Phase:
+        def displace(weights: tuple[float, ...], rates: list[Phase]) -> Phase:
             z = start
             for w, rate in zip(weights, rates, strict=True):
                 z = jax.tree.map(lambda x, dx, w=w: x + h * w * dx, z, rate)
@@ -146,9 +146,9 @@ class RungeKutta(AbstractIntegrator):
 
         rates, velocities, space = [], [], system.configuration_space
         for row, c in zip(self.tableau.a, self.tableau.c, strict=True):
-            g, mu = displaced(row, rates)
+            g, mu = displace(row, rates)
             now = system.vector_field(g, mu, state.t + c * h)
             velocities.append(now.velocity)
             rates.append((space.tangent(g, now.velocity), now.momentum_rate))
-        g, mu = displaced(self.tableau.b, rates)
+        g, mu = displace(self.tableau.b, rates)
         return State(g, mu, state.t + h), explicit_step(h * velocities[0])

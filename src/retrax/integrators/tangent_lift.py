@@ -58,10 +58,10 @@ class TangentLift(AbstractLifted):
     ) -> tuple[State, StepInfo]:
         group, tau, s, t = system.group, self.retraction, self.s, state.t + self.s * h
 
-        def moved(g: Element, map_: AbstractRetraction, x: Coordinates) -> Element:
+        def move(g: Element, map_: AbstractRetraction, x: Coordinates) -> Element:
             return group.advance(g, map_.minus_identity(group, x))
 
-        def carried(map_: AbstractRetraction, x: Coordinates, xi: Coordinates) -> Coordinates:
+        def carry(map_: AbstractRetraction, x: Coordinates, xi: Coordinates) -> Coordinates:
             """Return the velocity after a step by `x`, which it may not commute with."""
             return xi if tau.commutes else group.Ad(map_(group, x), xi)
 
@@ -71,8 +71,8 @@ class TangentLift(AbstractLifted):
             return rate_of_velocity(system, g, mu, t, xi, rate)
 
         def start(xi: Coordinates) -> Coordinates:
-            gain = acceleration(moved(state.g, tau.adjoint, s * h * xi), xi)
-            before = carried(tau.adjoint, s * h * xi, xi)
+            gain = acceleration(move(state.g, tau.adjoint, s * h * xi), xi)
+            before = carry(tau.adjoint, s * h * xi, xi)
             return before - s * h * tau.dL(group, -s * h * xi, gain)  # (1)
 
         xi0 = system.velocity_at(state)
@@ -80,12 +80,12 @@ class TangentLift(AbstractLifted):
         xi, status = newton(
             lambda xi: start(xi) - xi0, guess, jnp.max(jnp.abs(xi0)), unseen_velocity(h, state.g)
         )
-        g = moved(state.g, tau.adjoint, s * h * xi)
+        g = move(state.g, tau.adjoint, s * h * xi)
         gain = acceleration(g, xi)
-        g1 = moved(g, tau, (1 - s) * h * xi)
-        after = carried(tau.adjoint, (s - 1) * h * xi, xi)
+        g1 = move(g, tau, (1 - s) * h * xi)
+        after = carry(tau.adjoint, (s - 1) * h * xi, xi)
         xi1 = after + (1 - s) * h * tau.dL(group, (1 - s) * h * xi, gain)  # (2)
-        covered = self.covered(group, h * xi)
+        covered = self.covers(group, h * xi)
         t1 = state.t + h
         end = State(g1, system.at_time(t1).momentum(g1, xi1), t1)
         return end, step_info(status, h * xi, covered)

@@ -127,7 +127,7 @@ def _on_group(system: AbstractGroupSystem, state: State, h: Scalar, order: int) 
     terms = solution(field, start, h, order)  # (1)
     g, mu, _ = jax.tree.map(_total, *terms)
     retraction = Cayley() if group.has_cayley else Exp()
-    change = group.compose(group.inverse(state.g), group.completed(g))
+    change = group.compose(group.inverse(state.g), group.fill_in(g))
     u = retraction.inverse(group, change)  # (2)
     new = group.advance(state.g, retraction.minus_identity(group, u))  # (3)
     if group.has_cayley:

@@ -21,11 +21,11 @@ from retrax.numerics.checks import (
     float64,
     is_traced,
     output,
+    quote,
     require_instance,
     require_real,
-    shown,
 )
-from retrax.numerics.evaluate import Evaluated, evaluated
+from retrax.numerics.evaluate import Evaluated, evaluate_in_jax
 from retrax.numerics.frozen import Frozen, numbers_of
 from retrax.numerics.known import nothing_is_traced, require_each
 
@@ -54,7 +54,7 @@ class Actuators(Frozen):
         several = self.matrix.shape[1] if isinstance(self.matrix, ConstantMatrix) else self.count
         bounds = [np.shape(x)[-1:] for x in (self.lower, self.upper) if x is not None]
         if several != self.count or any(shape != (self.count,) for shape in bounds):
-            raise BadInput(f"count = {shown(self.count)} is not that of the inputs.")
+            raise BadInput(f"count = {quote(self.count)} is not that of the inputs.")
 
     @property
     def may_rest(self) -> bool:
@@ -63,15 +63,15 @@ class Actuators(Frozen):
             return True
         return bool(np.all(np.asarray(self.lower) <= 0) and np.all(np.asarray(self.upper) >= 0))
 
-    def limited(self, u: Inputs) -> Inputs:
+    def limit(self, u: Inputs) -> Inputs:
         """Return what the actuators make of an input that is asked of them."""
         return u if self.lower is None else jnp.clip(u, self.lower, self.upper)
 
     def covector(self, g: Element, u: Inputs) -> Coordinates:
         """Return $B(g) u$, with inputs within their bounds."""
         if isinstance(self.matrix, ConstantMatrix):
-            return self.matrix.times(self.limited(u))
-        return jnp.asarray(self.matrix(g)) @ self.limited(u)
+            return self.matrix.times(self.limit(u))
+        return jnp.asarray(self.matrix(g)) @ self.limit(u)
 
     def dense(self) -> "Actuators":
         """Return the same in the form that all matrices of one shape have."""
@@ -110,7 +110,7 @@ class ConstantMatrix(Frozen):
         places, ones = _where((known != 0) & (known != 1)), _where(known == 1)
         rows, columns = np.array(places, int).reshape(-1, 2).T
         dim, count = matrix.shape
-        entries = evaluated(lambda matrix: matrix[rows, columns], matrix)
+        entries = evaluate_in_jax(lambda matrix: matrix[rows, columns], matrix)
         return cls(entries, places, ones, (dim, count))
 
     def __call__(self, g: Element) -> Float[Array, "dim m"]:
@@ -258,7 +258,7 @@ def _require_matrices(matrices: Float[np.ndarray, "place dim m"]) -> None:
 
 def _bounds(bounds: object, count: int) -> tuple[Inputs, Inputs]:
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-        raise BadInput(f"bounds = {shown(bounds)} must be a pair (lower, upper).")
+        raise BadInput(f"bounds = {quote(bounds)} must be a pair (lower, upper).")
     found = [float64(f"bounds[{k}]", bound) for k, bound in enumerate(bounds)]
     for bound in found:
         if bound.shape not in ((), (count,)):

@@ -23,10 +23,10 @@ from retrax.numerics.checks import (
     host_float64,
     is_traced,
     output,
+    quote,
     require_finite,
     require_output,
     require_shape,
-    shown,
 )
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
@@ -124,13 +124,13 @@ class Distribution(AbstractDistribution):
         singular = np.linalg.svd(given, compute_uv=False)
         if not singular[-1] > _DEPENDENT * singular[0] or m > n:
             raise BadInput(
-                f"rows = {shown(given.tolist())} are dependent: their smallest singular value "
+                f"rows = {quote(given.tolist())} are dependent: their smallest singular value "
                 f"is {singular[-1] if m <= n else 0.0:.3g}, but they must be a basis of the "
                 "admissible velocities."
             )
         if m == n:
             raise BadInput(
-                f"rows = {shown(given.tolist())} span all {n} directions: nothing is constrained, "
+                f"rows = {quote(given.tolist())} span all {n} directions: nothing is constrained, "
                 "so leave the constraint out."
             )
         self.span = _tuples(given)
@@ -270,7 +270,7 @@ def _require_independent(rows: np.ndarray) -> None:
     smallest = float(singular[-1]) if len(rows) <= rows.shape[1] else 0.0
     if not smallest > _DEPENDENT * singular[0]:
         raise BadInput(
-            f"A = {shown(rows.tolist())} has dependent rows: their smallest singular value is "
+            f"A = {quote(rows.tolist())} has dependent rows: their smallest singular value is "
             f"{smallest:.3g}, but each row must take one velocity away."
         )
 

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.shape import Shape, Triple
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
@@ -144,10 +144,10 @@ def require_contacts(given: object) -> AbstractContacts:
         return given
     if isinstance(given, AbstractTouching):
         raise BadInput(
-            f"contact = {shown(given)} is the contact of rods; bodies take rx.Contacts([(ball, "
+            f"contact = {quote(given)} is the contact of rods; bodies take rx.Contacts([(ball, "
             "table)])."
         )
-    raise BadInput(f"contact = {shown(given)} must be contacts: rx.Contacts([(ball, table)]).")
+    raise BadInput(f"contact = {quote(given)} must be contacts: rx.Contacts([(ball, table)]).")
 
 
 def require_apart(contact: AbstractTouching, g: Element) -> None:

@@ -73,7 +73,7 @@ class Held(AbstractControl):
         return jnp.zeros(count)
 
     def during(self, state: State, h: Float[Array, ""]) -> Law:
-        return held(jnp.asarray(state.control))
+        return hold(jnp.asarray(state.control))
 
 
 class Feedback(AbstractControl):
@@ -103,7 +103,7 @@ class Feedback(AbstractControl):
         return Partial(_asked, self.law)
 
 
-def held(u: Inputs) -> Law:
+def hold(u: Inputs) -> Law:
     """Return the law of inputs that stay as they are."""
     return Partial(_held, u)
 

@@ -11,7 +11,7 @@ from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.functions import Function, as_pytree
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import output, require_choice, require_function, shown
+from retrax.numerics.checks import output, quote, require_choice, require_function
 from retrax.numerics.frozen import Frozen
 
 DIRECTIONS = ("both", "rising", "falling")
@@ -62,18 +62,18 @@ def as_events(system: AbstractGroupSystem, events: object) -> dict[str, Event | 
     """
     if not isinstance(events, Mapping):
         raise BadInput(
-            f"events = {shown(events)} must be a dictionary of names and functions f(g, xi, t)."
+            f"events = {quote(events)} must be a dictionary of names and functions f(g, xi, t)."
         )
     found: dict[str, Event | Stop] = {}
     space, dim = system.configuration_space, system.group.dim
     given = (space.layout(), jnp.zeros(dim), jnp.zeros(()))
     for name, event in events.items():
         if not isinstance(name, str) or not name:
-            raise BadInput(f"events has the name {shown(name)}, but names are texts.")
+            raise BadInput(f"events has the name {quote(name)}, but names are texts.")
         if not isinstance(event, Event | Stop):
             if not callable(event):
                 raise BadInput(
-                    f"events[{name!r}] = {shown(event)} must be a function f(g, xi, t), an Event "
+                    f"events[{name!r}] = {quote(event)} must be a function f(g, xi, t), an Event "
                     "or a Stop."
                 )
             function: Any = event

@@ -21,10 +21,10 @@ from retrax.numerics.checks import (
     ArrayLike,
     float64,
     outputs,
+    quote,
     require_double_precision,
     require_instance,
     require_output,
-    shown,
 )
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.known import require_each
@@ -201,7 +201,7 @@ class SpaceFlow(AbstractSpaceFlow):
         require_instance("space", space, AbstractHomogeneousSpace, what)
         if (generator is None) == (field is None):
             raise BadInput(
-                f"SpaceFlow(space, generator={shown(generator)}, field={shown(field)}) needs "
+                f"SpaceFlow(space, generator={quote(generator)}, field={quote(field)}) needs "
                 "exactly one of generator and field."
             )
         time, like = jax.ShapeDtypeStruct((), jnp.float64), space.layout()
@@ -251,7 +251,7 @@ def _require_tangent(
 ) -> None:
     """Reject a field that is not tangent to the space at random points."""
 
-    def missed(key: Key[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def miss(key: Key[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
         y = space.random(key)
         v = field(jnp.asarray(0.3), y)
         followed = space.tangent(y, space.lift(y, v))
@@ -262,7 +262,7 @@ def _require_tangent(
     def everywhere(
         seed: int | Int[Array, ""],
     ) -> tuple[Float[Array, " point"], Float[Array, " point"]]:
-        return jax.vmap(missed)(jax.random.split(jax.random.key(seed), _POINTS))
+        return jax.vmap(miss)(jax.random.split(jax.random.key(seed), _POINTS))
 
     gaps, sizes = evaluate(everywhere, 3)
 

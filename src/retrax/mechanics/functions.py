@@ -48,7 +48,7 @@ def as_pytree(function: Function | None) -> Function | None:
     if isinstance(given, Partial):
         func, arguments = _users(given.func), jax.tree.structure((given.args, given.keywords))
         if func is given.func or is_plain(arguments):
-            return _shared(func, given)
+            return _share(func, given)
     elif not isinstance(given, eqx.Module):
         return Partial(_users(given))
     elif type(given).__module__.startswith("retrax."):
@@ -56,7 +56,7 @@ def as_pytree(function: Function | None) -> Function | None:
     return Partial(UserFunction(Filled(given)), Held(given))
 
 
-def _shared(function: Function, partial: Any) -> Partial:
+def _share(function: Function, partial: Any) -> Partial:
     """Return a partial function of the same arguments, and of no copy of their dictionary."""
     shared: Any = Partial(function)
     shared.__setstate__((function, partial.args, partial.keywords, {}))
@@ -144,7 +144,7 @@ def uses_velocity(force: Force, group: AbstractLieGroup) -> bool:
     return any(v is velocity for v in read)
 
 
-def checked_energy(
+def check_energy(
     name: str, energy: object, given: tuple[PyTree, ...], of: Sequence[str]
 ) -> Function:
     """Return an energy as a pytree if it is a function of `given` that returns a real number.

@@ -32,7 +32,7 @@ from retrax.mechanics.constraints import (
     Distribution,
 )
 from retrax.mechanics.holonomic import Holonomic
-from retrax.numerics.checks import ArrayLike, finite64, float64, require_finite, shown
+from retrax.numerics.checks import ArrayLike, finite64, float64, quote, require_finite
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.small_matrices import null_space, solve
 
@@ -74,7 +74,7 @@ class HamelFrame(Frozen):
         """Make the frame of a mechanical system whose inertia and distribution are constant."""
         if not getattr(system, "invariant_inertia", False):
             raise BadInput(
-                f"system = {shown(system)} must have the same inertia everywhere, as a "
+                f"system = {quote(system)} must have the same inertia everywhere, as a "
                 "MechanicalSystem with numbers for its inertia has."
             )
         constraint = system.constraint
@@ -140,13 +140,13 @@ def is_subalgebra(group: AbstractLieGroup, distribution: AbstractDistribution) -
     return leaves_itself_by(group, distribution) <= _CLOSED
 
 
-def checked_constraint(group: AbstractLieGroup, constraint: object) -> AbstractConstraint | None:
+def check_constraint(group: AbstractLieGroup, constraint: object) -> AbstractConstraint | None:
     """Return a constraint if it fits the group; warn of a holonomic one."""
     if constraint is None:
         return None
     if not isinstance(constraint, AbstractConstraint):
         raise BadInput(
-            f"constraint = {shown(constraint)} is not a constraint; pass a Distribution(rows), a "
+            f"constraint = {quote(constraint)} is not a constraint; pass a Distribution(rows), a "
             "VelocityConstraint(A, c) or a Holonomic(phi)."
         )
     constraint.check(group)

@@ -14,11 +14,11 @@ from retrax.mechanics.functions import (
     Function,
     Moving,
     arguments,
-    checked_energy,
+    check_energy,
     require_energy,
 )
 from retrax.mechanics.legendre import invert
-from retrax.mechanics.parts import Where, checked_parts
+from retrax.mechanics.parts import Where, check_parts
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Generators
 from retrax.mechanics.system import AbstractGroupSystem
@@ -62,10 +62,10 @@ class HamiltonianSystem(AbstractGroupSystem):
         symmetry: ArrayLike | None = None,
         constraint: AbstractConstraint | None = None,
     ):
-        parts = checked_parts(group, force, symmetry, constraint)
+        parts = check_parts(group, force, symmetry, constraint)
         self.group, self.force, self.symmetry, self.constraint = parts
         g, mu, _ = arguments(self.group)
-        self.hamiltonian = checked_energy("hamiltonian", hamiltonian, (g, mu), ("g", "mu"))
+        self.hamiltonian = check_energy("hamiltonian", hamiltonian, (g, mu), ("g", "mu"))
         self.require_declared()
 
     @property
@@ -78,7 +78,7 @@ class HamiltonianSystem(AbstractGroupSystem):
 
     def at_time(self, t: Float[Array, ""]) -> "HamiltonianSystem":
         moving = self.hamiltonian
-        return self._changed(hamiltonian=moving.at(t)) if isinstance(moving, Moving) else self
+        return self._with_fields(hamiltonian=moving.at(t)) if isinstance(moving, Moving) else self
 
     def energy_rate(
         self, g: Element, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]

@@ -131,13 +131,13 @@ class Holonomic(AbstractHolonomic):
 
     def on(self, group: AbstractLieGroup) -> "Holonomic":
         """Return the same constraint, which knows the group it lives on."""
-        return self._changed(group=group)
+        return self._with_fields(group=group)
 
     def alone(self) -> "Holonomic":
         """Return the constraint on positions without what rolls."""
-        return self._changed(rolling=None)
+        return self._with_fields(rolling=None)
 
-    def _changed(self, **fields: object) -> "Holonomic":
+    def _with_fields(self, **fields: object) -> "Holonomic":
         other = object.__new__(Holonomic)
         for name, value in (vars(self) | fields).items():
             object.__setattr__(other, name, value)

@@ -15,11 +15,11 @@ from retrax.mechanics.functions import (
     Function,
     Moving,
     arguments,
-    checked_energy,
+    check_energy,
     require_energy,
 )
 from retrax.mechanics.legendre import invert, require_regular
-from retrax.mechanics.parts import Where, checked_parts
+from retrax.mechanics.parts import Where, check_parts
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Generators
 from retrax.mechanics.system import AbstractGroupSystem
@@ -64,10 +64,10 @@ class LagrangianSystem(AbstractGroupSystem):
         symmetry: ArrayLike | None = None,
         constraint: AbstractConstraint | None = None,
     ):
-        parts = checked_parts(group, force, symmetry, constraint)
+        parts = check_parts(group, force, symmetry, constraint)
         self.group, self.force, self.symmetry, self.constraint = parts
         g, xi, _ = arguments(self.group)
-        self.lagrangian = checked_energy("lagrangian", lagrangian, (g, xi), ("g", "xi"))
+        self.lagrangian = check_energy("lagrangian", lagrangian, (g, xi), ("g", "xi"))
         require_regular(self.group, self.at_time(as_jax(np.asarray(_SOME_TIME))).lagrangian)
         self.require_declared()
 
@@ -81,7 +81,7 @@ class LagrangianSystem(AbstractGroupSystem):
 
     def at_time(self, t: Float[Array, ""]) -> "LagrangianSystem":
         moving = self.lagrangian
-        return self._changed(lagrangian=moving.at(t)) if isinstance(moving, Moving) else self
+        return self._with_fields(lagrangian=moving.at(t)) if isinstance(moving, Moving) else self
 
     def energy_rate(
         self, g: Element, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]

@@ -21,11 +21,11 @@ from retrax.mechanics.functions import (
     Moving,
     arguments,
     as_pytree,
-    checked_energy,
+    check_energy,
     require_energy,
 )
 from retrax.mechanics.inertia import plainly_a_body, require_body, require_positive
-from retrax.mechanics.parts import Where, checked_parts
+from retrax.mechanics.parts import Where, check_parts
 from retrax.mechanics.shape import Shape, shapes_of
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Generators
@@ -156,13 +156,13 @@ class MechanicalSystem(AbstractMechanicalSystem):
         contact: AbstractContacts | None = None,
         draw: Shape | Sequence[Shape] | Callable[..., object] | None = None,
     ):
-        parts = checked_parts(group, force, symmetry, constraint)
+        parts = check_parts(group, force, symmetry, constraint)
         self.group, self.force, self.symmetry, self.constraint = parts
         self.draw = draw if draw is None or callable(draw) else shapes_of("draw", draw)
         self.inertia = checked_inertia(self.group, inertia, physical)
         g, _, _ = arguments(self.group)
         self.potential = (
-            None if potential is None else checked_energy("potential", potential, (g,), ("g",))
+            None if potential is None else check_energy("potential", potential, (g,), ("g",))
         )
         self.require_declared()
         self.contact = None if contact is None else require_contacts(contact).on(self)
@@ -171,8 +171,8 @@ class MechanicalSystem(AbstractMechanicalSystem):
     def name(self) -> str:
         return f"mechanical system on {self.configuration_space.name}"
 
-    def stored(self) -> "MechanicalSystem":
-        return self._changed(draw=None) if callable(self.draw) else self
+    def for_storage(self) -> "MechanicalSystem":
+        return self._with_fields(draw=None) if callable(self.draw) else self
 
     @property
     def drawing(self) -> dict[str, object] | None:
@@ -196,7 +196,7 @@ class MechanicalSystem(AbstractMechanicalSystem):
 
     def at_time(self, t: Float[Array, ""]) -> "MechanicalSystem":
         moving = self.potential
-        return self._changed(potential=moving.at(t)) if isinstance(moving, Moving) else self
+        return self._with_fields(potential=moving.at(t)) if isinstance(moving, Moving) else self
 
     def energy_rate(
         self, g: Element, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]

@@ -5,8 +5,8 @@ from typing import NamedTuple
 from retrax.groups.base import AbstractLieGroup
 from retrax.mechanics.constraints import AbstractConstraint
 from retrax.mechanics.functions import Function, arguments, as_pytree
-from retrax.mechanics.spheres import placed_on
-from retrax.mechanics.symmetry import Generators, declared
+from retrax.mechanics.spheres import combine_group
+from retrax.mechanics.symmetry import Generators, read_generators
 from retrax.numerics.checks import require_double_precision, require_function, require_output
 from retrax.spaces.sphere import Sphere
 
@@ -23,11 +23,11 @@ class Parts(NamedTuple):
     constraint: AbstractConstraint | None
 
 
-def checked_parts(group: object, force: object, symmetry: object, constraint: object) -> Parts:
+def check_parts(group: object, force: object, symmetry: object, constraint: object) -> Parts:
     """Return the parts of a system that do not depend on its energy if they fit together."""
     require_double_precision()
-    where, reaction = placed_on(group, constraint)
+    where, reaction = combine_group(group, constraint)
     if force is not None:
         require_output("force", force, arguments(where), (where.dim,))
         force = as_pytree(require_function("force", force))
-    return Parts(where, force, declared(where, symmetry), reaction)
+    return Parts(where, force, read_generators(where, symmetry), reaction)

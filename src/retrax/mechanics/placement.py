@@ -168,7 +168,7 @@ def _require_placed(
         )
 
 
-def placed(
+def place_near(
     system: "AbstractGroupSystem",
     constraint: AbstractHolonomic,
     g: Element,
@@ -182,21 +182,21 @@ def placed(
     rows, group = constraint.position_rows(g, t), system.group
     ways = answers(system.at_time(t), rows, g, mu)
 
-    def moved(lam: Float[Array, " k"]) -> Element:
+    def move(lam: Float[Array, " k"]) -> Element:
         return group.compose(g, group.exp(lam @ ways))
 
     given = jnp.sum(rows * ways, axis=1)
     lam, status = newton(
-        lambda lam: constraint.positions(moved(lam), t) / given,
+        lambda lam: constraint.positions(move(lam), t) / given,
         jnp.zeros(len(rows)),
         unseen=4 * float(jnp.finfo(jnp.float64).eps) / jnp.sqrt(given),
         proximal=jnp.full(len(rows), PROXIMAL),
     )
     lam = jnp.where(status.converged, lam, jnp.nan)
-    return moved(lam)  # (1)
+    return move(lam)  # (1)
 
 
-def assembled(
+def assemble(
     system: "AbstractGroupSystem", constraint: AbstractHolonomic, g: Place, t: HostTime
 ) -> HostElement:
     """Repeat (2) from `g` until it lies on the constraint.
@@ -208,7 +208,7 @@ def assembled(
     for _ in range(_MOST):
         move, part = _towards(system, constraint, g, t), 1.0
         for _ in range(_HALVINGS):
-            tried = _gone(system, g, part * np.asarray(move))
+            tried = _displace(system, g, part * np.asarray(move))
             gap = _gap(constraint, tried, t)
             if gap < best:
                 break
@@ -244,7 +244,7 @@ def _towards(
 
 
 @Evaluated
-def _gone(system: "AbstractGroupSystem", g: Element, move: Coordinates) -> Element:
+def _displace(system: "AbstractGroupSystem", g: Element, move: Coordinates) -> Element:
     return system.group.compose(g, system.group.exp(move))
 
 
@@ -258,9 +258,9 @@ def changes_across(system: "AbstractGroupSystem", state: State) -> Float[Array, 
     if not isinstance(constraint, AbstractHolonomic):
         return jnp.zeros((0, 2 * n))
 
-    def broken(z: Float[Array, " twice_dim"]) -> Float[Array, " k"]:
+    def residual(z: Float[Array, " twice_dim"]) -> Float[Array, " k"]:
         g, mu = group.compose(state.g, group.exp(z[:n])), state.momentum + z[n:]
         across = constraint.violation(g, system.at_time(t).velocity(g, mu), t)
         return jnp.concatenate([constraint.positions(g, t), across])
 
-    return jax.jacfwd(broken)(jnp.zeros(2 * n))
+    return jax.jacfwd(residual)(jnp.zeros(2 * n))

@@ -24,12 +24,12 @@ from retrax.numerics.checks import (
     host_finite64,
     host_float64,
     is_traced,
+    quote,
     reason,
     require_double_precision,
     require_finite,
     require_output,
     require_whole,
-    shown,
 )
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.known import require_each
@@ -82,11 +82,11 @@ class AbstractQuadraticField(AbstractFlow):
         """Return the matrix $f'(x)$."""
         return jax.jacfwd(self.field)(x)
 
-    def scaled(self, x: Point, h: Float[Array, ""]) -> tuple[Point, Matrix]:
+    def scale(self, x: Point, h: Float[Array, ""]) -> tuple[Point, Matrix]:
         r"""Return $h\,f(x)$ and $\tfrac h2f'(x)$; some fields save a product in each entry."""
         return h * self.field(x), h / 2 * self.jacobian(x)
 
-    def polarised(self, x: Point, y: Point) -> Point:
+    def polarise(self, x: Point, y: Point) -> Point:
         r"""Return the form $Q(x, y) + \tfrac12B(x + y) + c = f(x) + \tfrac12f'(x)(y - x)$."""
         value, slope = jax.jvp(self.field, (x,), (y - x,))
         return value + slope / 2
@@ -216,7 +216,7 @@ class QuadraticField(AbstractQuadraticField):
         if isinstance(field, tuple) and 1 <= len(field) <= 3:
             given = SparseQuadratic(*field)
         if not callable(given):
-            raise BadInput(f"field = {shown(field)} must be a function of JAX arrays or (Q, B, c).")
+            raise BadInput(f"field = {quote(field)} must be a function of JAX arrays or (Q, B, c).")
         function = as_pytree(given)
         self.function = function
         self.dim = _dimension(function, dim)
@@ -262,7 +262,7 @@ def _dimension(function: Function, dim: object) -> int:
         dim = require_whole("dim", dim, 1, MOST_ROWS)
         require_output("field", function, (jax.ShapeDtypeStruct((dim,), jnp.float64),), (dim,))
         return dim
-    tried = [_tried(function, n) for n in range(1, _LARGEST_DIMENSION + 1)]
+    tried = [_find_objection(function, n) for n in range(1, _LARGEST_DIMENSION + 1)]
     fitting = [n for n, error in enumerate(tried, 1) if error is None]
     if len(fitting) == 1:
         return fitting[0]
@@ -284,7 +284,7 @@ def _dimension(function: Function, dim: object) -> int:
     )
 
 
-def _tried(function: Function, n: int) -> Exception | None:
+def _find_objection(function: Function, n: int) -> Exception | None:
     """Return why the function is not a field in n dimensions: what it raised, or what is wrong."""
     try:
         out = jax.eval_shape(

@@ -55,7 +55,7 @@ def multipliers(
     rows, xi = constraint.rows(g, t), now.velocity(g, mu)
     acceleration = rate_of_velocity(system, g, mu, t, xi, free_rate)
     turning = drift_of_constraint(system, constraint, g, xi, t)
-    return -_solved(constraint, mobility(now, rows, g, mu), turning + rows @ acceleration)  # (2)
+    return -_solve(constraint, mobility(now, rows, g, mu), turning + rows @ acceleration)  # (2)
 
 
 def rate_of_velocity(
@@ -111,7 +111,7 @@ def admissible(
 
     start = jnp.zeros(rows.shape[0])
     if system.quadratic:
-        lam = -_solved(constraint, mobility(system, rows, g, mu), violation(start))
+        lam = -_solve(constraint, mobility(system, rows, g, mu), violation(start))
     else:
         size = jnp.max(jnp.abs(rows) @ jnp.abs(system.velocity(g, mu)))
         redundant = isinstance(constraint, AbstractHolonomic)
@@ -155,7 +155,7 @@ def _across(
     return xi, broken, jnp.max(constraint.reach(state.g, xi, state.t))
 
 
-def _solved(
+def _solve(
     constraint: AbstractConstraint, matrix: Float[Array, "k k"], b: Float[Array, " k"]
 ) -> Float[Array, " k"]:
     """Solve for multipliers; rows of constraints on positions may be redundant."""

@@ -15,7 +15,7 @@ from retrax.errors import BadInput
 from retrax.mechanics.actuated import Inputs, Law
 from retrax.mechanics.controls import (
     AbstractControl,
-    held,
+    hold,
     inputs_of,
     law_name,
     require_inputs,
@@ -120,7 +120,7 @@ class Sampled(AbstractControl):
 
     def check(self, system: AbstractGroupSystem, count: int) -> None:
         given = arguments(system.group)
-        own: Any = () if self.state is None else (jax.eval_shape(self._typed, self.state),)
+        own: Any = () if self.state is None else (jax.eval_shape(self._convert, self.state),)
         found = outputs("law", lambda *x: _as_arrays(self.law(*x)), (*given, *own))
         if self.state is None:
             require_inputs(self, found, count)
@@ -132,13 +132,13 @@ class Sampled(AbstractControl):
             )
         require_inputs(self, found[0], count)
         if not _is_kept(own[0], found[1]):
-            before, after = _told(own[0]), _told(found[1])
+            before, after = _describe(own[0]), _describe(found[1])
             raise BadInput(
                 f"the law of {self!r} changes the form of its state: it is given {before} and "
                 f"returns {after}; it must return the same arrays."
             )
 
-    def _typed(self, own: Own) -> PyTree:
+    def _convert(self, own: Own) -> PyTree:
         """Return the state as the law sees it."""
         leaves, tree = jax.tree.flatten(own)
         typed = [of_type(x, kind) for x, kind in zip(leaves, self.types, strict=True)]
@@ -172,7 +172,7 @@ class Sampled(AbstractControl):
         seen = state.g, system.velocity_at(state), state.t
         if own is None:
             return inputs_of(self.law(*seen)), None
-        u, own = self.law(*seen, self._typed(own))
+        u, own = self.law(*seen, self._convert(own))
         return inputs_of(u), jax.tree.map(lambda x: as_floats("state", x), own)
 
     def during(self, state: State, h: Float[Array, ""]) -> Law:
@@ -182,7 +182,7 @@ class Sampled(AbstractControl):
         if rest:  # the output before acts until the rest of the delay is over
             late = kept.steps < jnp.round(rest / h)
             u = jnp.where(late, kept.outputs[0], u)
-        return held(u)
+        return hold(u)
 
     def next(
         self, system: AbstractGroupSystem, new: State, kept: SampledState, h: Float[Array, ""]
@@ -221,7 +221,7 @@ def _is_kept(given: PyTree, returned: PyTree) -> bool:
     )
 
 
-def _told(own: PyTree) -> str:
+def _describe(own: PyTree) -> str:
     """Say what arrays a state is made of."""
     return repr(jax.tree.map(lambda x: _Plain(f"{x.dtype}{list(x.shape)}"), own))
 

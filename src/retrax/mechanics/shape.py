@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import ArrayLike, host_float64, require_finite, shown
+from retrax.numerics.checks import ArrayLike, host_float64, quote, require_finite
 
 # The colours by name, in the order of the palette of pages and figures, each with one for light
 # and one for dark paper.
@@ -61,7 +61,7 @@ class Shape(NamedTuple):
         the plane a matrix of two rows, or one angle.
         """
         R = rotation_matrix(rotation)
-        return self._moved(R @ self.linear, R @ np.array(self.place))
+        return self._transform(R @ self.linear, R @ np.array(self.place))
 
     def scaled(self, factor: ArrayLike) -> "Shape":
         """Make it larger by a factor, or by one along each axis, as seen from the origin."""
@@ -71,9 +71,9 @@ class Shape(NamedTuple):
             or not np.all(factors > 0)
             or not np.all(factors < 1e300)
         ):
-            raise BadInput(f"factor = {shown(factor)} must be a positive number, or three of them.")
+            raise BadInput(f"factor = {quote(factor)} must be a positive number, or three of them.")
         S = np.diag(np.broadcast_to(factors, (3,)))
-        return self._moved(S @ self.linear, S @ np.array(self.place))
+        return self._transform(S @ self.linear, S @ np.array(self.place))
 
     def on(self, body: int | str) -> "Shape":
         """Fix it to a body, by the body's name or number; its place is then one in body axes."""
@@ -84,7 +84,7 @@ class Shape(NamedTuple):
         """The matrix as an array."""
         return np.array(self.matrix).reshape(3, 3)
 
-    def _moved(self, matrix: np.ndarray, place: np.ndarray) -> "Shape":
+    def _transform(self, matrix: np.ndarray, place: np.ndarray) -> "Shape":
         return self._replace(matrix=tuple(matrix.ravel().tolist()), place=tuple(place.tolist()))
 
 
@@ -92,7 +92,7 @@ def shapes_of(name: str, said: object) -> tuple[Shape, ...]:
     """Return shapes, given as one or as several; reject what cannot be drawn."""
     several = (said,) if isinstance(said, Shape) else said
     if not isinstance(several, list | tuple) or not all(isinstance(x, Shape) for x in several):
-        raise BadInput(f"{name} = {shown(said)} must be a shape of rx.draw, or a list of shapes.")
+        raise BadInput(f"{name} = {quote(said)} must be a shape of rx.draw, or a list of shapes.")
     unknown = {shape.kind for shape in several} - set(KINDS)
     if unknown:
         raise BadInput(f"{name} has a shape of the unknown kind {sorted(unknown)[0]!r}.")
@@ -126,7 +126,7 @@ def rotation_matrix(value: ArrayLike) -> Float[np.ndarray, "3 3"]:
         )
     R[: len(array), : len(array)] = array
     if np.max(np.abs(R @ R.T - np.eye(3))) > _ORTHOGONAL or np.linalg.det(R) < 0:
-        raise BadInput(f"rotation = {shown(array.tolist())} is not a rotation matrix.")
+        raise BadInput(f"rotation = {quote(array.tolist())} is not a rotation matrix.")
     return R
 
 
@@ -142,7 +142,7 @@ def require_colour(colour: object) -> str:
     """Return a colour that pages, figures and movies know."""
     if not isinstance(colour, str) or not (colour in ("", *COLOURS) or _HEX.fullmatch(colour)):
         raise BadInput(
-            f"colour = {shown(colour)} is not known: name one of {', '.join(COLOURS)}, or write "
+            f"colour = {quote(colour)} is not known: name one of {', '.join(COLOURS)}, or write "
             "#rrggbb."
         )
     return colour

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int
 from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.actuated import Inputs, Law
-from retrax.mechanics.controls import AbstractControl, held
+from retrax.mechanics.controls import AbstractControl, hold
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, float64, is_traced, require_choice, require_finite
@@ -92,7 +92,7 @@ class Signal(AbstractControl):
     def during(self, state: State, h: Float[Array, ""]) -> Law:
         if not self.holds:
             return Partial(_joined, self)
-        return held(self.u[self.entry(state.t + h / 2, len(self.t) - 1)])
+        return hold(self.u[self.entry(state.t + h / 2, len(self.t) - 1)])
 
     def entry(self, t: Float[Array, ""], last: int) -> Int[Array, ""]:
         """Return which entry the time `t` follows, from 0 to `last`."""

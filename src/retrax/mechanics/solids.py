@@ -26,9 +26,9 @@ from retrax.numerics.checks import (
     ArrayLike,
     host_finite64,
     host_float64,
+    quote,
     require_finite,
     require_number,
-    shown,
 )
 
 _ROUNDING = 1e-12
@@ -124,7 +124,7 @@ def _positive(name: str, value: object) -> float:
 def _sizes(name: str, values: object, count: int) -> np.ndarray:
     array = host_float64(name, values)
     if array.shape != (count,) or not np.all(np.isfinite(array)) or not np.all(array > 0):
-        raise BadInput(f"{name} = {shown(values)} must be {count} positive lengths.")
+        raise BadInput(f"{name} = {quote(values)} must be {count} positive lengths.")
     return array
 
 

@@ -11,9 +11,9 @@ from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Element, require_group
 from retrax.groups.product import Product
 from retrax.mechanics.constraints import AbstractConstraint, Rows, Time
-from retrax.mechanics.hamel import checked_constraint
+from retrax.mechanics.hamel import check_constraint
 from retrax.mechanics.holonomic import AbstractHolonomic, Holonomic
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 from retrax.spaces.base import AbstractSpace
 from retrax.spaces.embedded import Embedded, Factor
 from retrax.spaces.sphere import Sphere
@@ -71,7 +71,7 @@ class OnSpheres(AbstractHolonomic):
         return f"equation {i - own + 1} of the velocity constraint"
 
 
-def placed_on(
+def combine_group(
     where: object, constraint: object
 ) -> tuple[AbstractLieGroup, AbstractConstraint | None]:
     """Return the group that a system moves on, and all of its constraints.
@@ -91,9 +91,9 @@ def placed_on(
     if not any(isinstance(part, Sphere) for part in parts):
         groups = [require_group(part) for part in parts]
         group = groups[0] if len(groups) == 1 else Product(*groups)
-        return group, checked_constraint(group, constraint)
+        return group, check_constraint(group, constraint)
     space = Embedded(*(_factor(part) for part in parts))
-    further = checked_constraint(space.group, constraint)
+    further = check_constraint(space.group, constraint)
     if isinstance(further, Holonomic):
         held = OnSpheres(space=space, further=further.alone(), rolling=further.rolling)
         return space.group, held
@@ -103,4 +103,4 @@ def placed_on(
 def _factor(part: object) -> Factor:
     if isinstance(part, Sphere | AbstractLieGroup):
         return part
-    raise BadInput(f"group has {shown(part)} among its factors: no group and no sphere.")
+    raise BadInput(f"group has {quote(part)} among its factors: no group and no sphere.")

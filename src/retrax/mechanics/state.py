@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PyTree
 from retrax.errors import StepFailed
 from retrax.numerics.checks import ArrayLike, float64, require_instance
 from retrax.numerics.frozen import Frozen, numbers_of
-from retrax.numerics.meant import meant, no_attribute
+from retrax.numerics.meant import no_attribute, resolve_name
 
 _HALVINGS = 40
 
@@ -54,7 +54,7 @@ class State(Frozen):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if meant(name, ("velocity",)):
+            if resolve_name(name, ("velocity",)):
                 raise AttributeError(f"a state has no {name!r}: see system.velocity_at(state).")
             raise no_attribute("a state", name, ("g", "momentum", "t", "control"))
 

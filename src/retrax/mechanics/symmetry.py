@@ -39,7 +39,7 @@ from retrax.mechanics.state import State
 from retrax.numerics.checks import host_float64, is_traced, require_finite
 from retrax.numerics.evaluate import Beside, Evaluated
 from retrax.numerics.fingerprint import Fingerprint
-from retrax.numerics.known import known
+from retrax.numerics.known import read_numbers
 from retrax.numerics.reuse import Reused, signature_of
 from retrax.numerics.small_matrices import null_space
 
@@ -95,28 +95,28 @@ def find_symmetries(system: "AbstractGroupSystem") -> Symmetries:
     **Raises:** `BadInput` where a declared generator is not a symmetry.
     """
     if is_traced(system):
-        return _found(system)
+        return _find(system)
     numbers = tuple([np.asarray(x).tobytes() for x in jax.tree.leaves(system)])
-    return _found_once(*signature_of(system), numbers, Beside(system))
+    return _find_once(*signature_of(system), numbers, Beside(system))
 
 
 @Reused
-def _found_once(
+def _find_once(
     tree: Hashable, avals: tuple, identity: Fingerprint, numbers: tuple, system: Beside
 ) -> Symmetries:
-    found = _found(system.it)
+    found = _find(system.it)
     for generators in found:
         generators.setflags(write=False)
     return found
 
 
-def _found(system: "AbstractGroupSystem") -> Symmetries:
-    found, elsewhere = known(_rates(system, seed=2)), known(_rates(system, seed=4))
+def _find(system: "AbstractGroupSystem") -> Symmetries:
+    found, elsewhere = read_numbers(_rates(system, seed=2)), read_numbers(_rates(system, seed=4))
     if found is None or elsewhere is None:
         return _declared_only(system)
     # Of the members of a vmap these are the symmetries that all of them have.
-    space, body = _measured(system, found.values[0])
-    other_space, other_body = _measured(system, elsewhere.values[0])
+    space, body = _measure(system, found.values[0])
+    other_space, other_body = _measure(system, elsewhere.values[0])
     if system.symmetry is None:
         rows = _null_space(space), _null_space(body)
         return Symmetries(_holding(rows[0], other_space), _holding(rows[1], other_body))
@@ -180,7 +180,7 @@ def _turning(
     return jnp.max(jnp.abs(jax.vmap(rate)(samples)))
 
 
-def declared(group: "AbstractLieGroup", symmetry: object) -> Generators | None:
+def read_generators(group: "AbstractLieGroup", symmetry: object) -> Generators | None:
     """Return declared generators as hashable rows."""
     if symmetry is None:
         return None
@@ -205,7 +205,7 @@ class _Rates(NamedTuple):
     size: jax.Array | np.ndarray
 
 
-def _measured(system: "AbstractGroupSystem", rates: _Rates) -> tuple[np.ndarray, np.ndarray]:
+def _measure(system: "AbstractGroupSystem", rates: _Rates) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows whose null spaces are the symmetries in space and in the body."""
     *found, size = (np.asarray(x) for x in rates)
     in_space, in_body, across_space, across_body = (x.reshape(-1, system.group.dim) for x in found)

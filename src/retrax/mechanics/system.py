@@ -21,8 +21,8 @@ from retrax.mechanics.functions import Function, arguments, as_pytree
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.own_states import look_at_states
 from retrax.mechanics.placement import (
-    assembled,
-    placed,
+    assemble,
+    place_near,
     require_consistent,
     require_placed,
 )
@@ -39,12 +39,12 @@ from retrax.numerics.checks import (
     finite64,
     finite_rows,
     is_traced,
+    quote,
     require_double_precision,
     require_flag,
     require_output,
-    shown,
 )
-from retrax.numerics.evaluate import as_jax, evaluated
+from retrax.numerics.evaluate import as_jax, evaluate_in_jax
 from retrax.numerics.frozen import Frozen, one_line
 from retrax.numerics.known import require_each
 from retrax.numerics.meant import explain_keywords
@@ -170,16 +170,16 @@ class AbstractGroupSystem(Frozen):
             raise BadInput(f"the {self.name} takes no external force, and so no inputs.")
         if not issubclass(type(force), Frozen):  # then it is not one of retrax
             require_output("force", force, arguments(self.group), (self.group.dim,))
-        return self._changed(force=as_pytree(force))
+        return self._with_fields(force=as_pytree(force))
 
-    def _changed(self: System, **fields: object) -> System:
+    def _with_fields(self: System, **fields: object) -> System:
         """Return the same system with other fields, which are not checked."""
         other = object.__new__(type(self))
         for name, value in (vars(self) | fields).items():
             object.__setattr__(other, name, value)
         return other
 
-    def stored(self: System) -> System:
+    def for_storage(self: System) -> System:
         """Return the system as a file keeps it: without a function that only draws it."""
         return self
 
@@ -246,7 +246,7 @@ class AbstractGroupSystem(Frozen):
         """
         return None
 
-    def overlooked(self, states: State) -> str | None:
+    def find_overlooked(self, states: State) -> str | None:
         """Return a sentence about what saved states show and the model does not know, if any.
 
         A run warns of it when it ends.
@@ -293,7 +293,7 @@ class AbstractGroupSystem(Frozen):
         where.check("g", g)
         if self.flows and velocity is not None:
             raise BadInput(
-                f"velocity = {shown(velocity)}: the field of the {self.name} gives its velocity; "
+                f"velocity = {quote(velocity)}: the field of the {self.name} gives its velocity; "
                 "write state(g)."
             )
         if self.flows and momentum is None:
@@ -305,14 +305,14 @@ class AbstractGroupSystem(Frozen):
             )
         name, vector = ("velocity", velocity) if momentum is None else ("momentum", momentum)
         vector, t = finite64(name, vector, (self.group.dim,)), finite64("t", t)
-        mu = vector if velocity is None else evaluated(_momentum_at, self, g, vector, t)
+        mu = vector if velocity is None else evaluate_in_jax(_momentum_at, self, g, vector, t)
         require_each(partial(self._require_momentum, name), vector, mu)
         if project and self.constraint is not None:
             if isinstance(self.constraint, AbstractHolonomic):
                 require_placed(self, self.constraint, g, t)
             else:
                 require_full_rank(self.constraint, g, t)
-            mu = evaluated(type(self).projected, self, g, mu, t)
+            mu = evaluate_in_jax(type(self).project_momentum, self, g, mu, t)
             if isinstance(self.constraint, AbstractHolonomic):
                 require_consistent(self, self.constraint, g, mu, t)
         state = State(g=g, momentum=mu, t=t)
@@ -338,8 +338,8 @@ class AbstractGroupSystem(Frozen):
             return g
         if is_traced(self, g, t):
             rest = self.at_time(t).momentum(g, jnp.zeros(self.group.dim))
-            return placed(self, self.constraint, g, rest, t)
-        return jax.tree.map(as_jax, assembled(self, self.constraint, g, t))
+            return place_near(self, self.constraint, g, rest, t)
+        return jax.tree.map(as_jax, assemble(self, self.constraint, g, t))
 
     def _require_momentum(self, name: str, vector: np.ndarray, mu: np.ndarray) -> None:
         if not np.isfinite(mu).all():
@@ -360,7 +360,7 @@ class AbstractGroupSystem(Frozen):
     def check_energy(self, state: State) -> None:
         """Reject, with `BadInput`, a start at which a function of the user's is not finite."""
 
-    def projected(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Coordinates:
+    def project_momentum(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Coordinates:
         """Return the momentum of the admissible velocity nearest in the kinetic metric."""
         return admissible(self, self.constraint, g, mu, t)[0]
 

@@ -90,7 +90,7 @@ class Along:
         """Return the inverse of what bodies have for an inertia; the ground does not give way."""
         return jax.vmap(inverse)(stiff) * self.moves[:, None, None]
 
-    def freed(self, soft: Softness, mu: Momenta) -> Momenta:
+    def apply_inverse_inertia(self, soft: Softness, mu: Momenta) -> Momenta:
         r"""Return $D^{-1}\mu$."""
         t = self.turns
         spin = jnp.einsum("nij,nj->ni", soft, mu[:, :t])
@@ -101,7 +101,7 @@ class Along:
     def residual(self, places: Pose) -> Impulses:
         """Return by how much joints are open, in order."""
         parts = [
-            _filled(stack.residual(*poses), self.band.rows) for stack, poses in self._stacks(places)
+            _fill(stack.residual(*poses), self.band.rows) for stack, poses in self._stacks(places)
         ]
         return self._in_order(parts)
 
@@ -109,7 +109,7 @@ class Along:
         """Return the rows of the joints, in order, for the first body of each, the second, ..."""
         found: list[list[Array]] = []
         for stack, poses in self._stacks(places):
-            blocks = [_filled(block, self.band.rows) for block in stack.rows(*poses)]
+            blocks = [_fill(block, self.band.rows) for block in stack.rows(*poses)]
             more = len(self.band.sides) - len(blocks)
             found.append(blocks + [jnp.zeros_like(blocks[0])] * more)
         return tuple(self._in_order(list(parts)) for parts in zip(*found, strict=True))
@@ -118,7 +118,7 @@ class Along:
         """List the stacks of joints and where their bodies are; a single one is put in order."""
         stacks, order = self.joints.stacks, self.band.order
         if len(stacks) == 1 and not np.array_equal(order, np.arange(len(order))):
-            stacks = (stacks[0].taken(order),)
+            stacks = (stacks[0].take(order),)
         return [(s, tuple(Pose(places.R[k], places.x[k]) for k in s.sides + 1)) for s in stacks]
 
     def _in_order(self, parts: list[Array]) -> Array:
@@ -128,13 +128,13 @@ class Along:
         given = np.concatenate([stack.places for stack in self.joints.stacks])
         return jnp.concatenate(parts)[np.argsort(given)[self.band.order]]
 
-    def listed(self, lam: Impulses) -> Float[Array, " k"]:
+    def to_user_order(self, lam: Impulses) -> Float[Array, " k"]:
         """Return the numbers of all joints as joints were written, without what fills up."""
         count, first = self.band.rows, np.argsort(self.band.order)
         each = [first[k] * count + np.arange(c) for k, c in enumerate(self.joints.counts)]
         return lam.reshape(-1)[np.concatenate(each)]
 
-    def ordered(self, listed: Float[Array, " k"]) -> Impulses:
+    def to_band_order(self, listed: Float[Array, " k"]) -> Impulses:
         """Return numbers of all joints, as joints were written, in the order of the band."""
         counts = self.joints.counts
         first, none = np.cumsum([0, *counts]), sum(counts)
@@ -172,7 +172,7 @@ class Along:
 
     # The matrix between joints.
 
-    def factored(
+    def factor(
         self,
         left: tuple[Rows, ...],
         right: tuple[Rows, ...],
@@ -225,7 +225,7 @@ def behind(first: Array, others: Array) -> Array:
     return keep_axis(jnp.concatenate([first[None], others]))
 
 
-def _filled(x: Float[Array, "joints k *each"], rows: int) -> Float[Array, "joints rows *each"]:
+def _fill(x: Float[Array, "joints k *each"], rows: int) -> Float[Array, "joints rows *each"]:
     """Fill up with zeros to `rows` rows."""
     more = rows - x.shape[1]
     return jnp.pad(x, [(0, 0), (0, more), *[(0, 0)] * (x.ndim - 2)]) if more else x

@@ -20,18 +20,18 @@ from retrax.mechanics.placement import ALLOWED_GAP
 from retrax.mechanics.state import State
 from retrax.mechanisms.body import GROUND, Body
 from retrax.mechanisms.elements import JointSpring
-from retrax.mechanisms.joined import Connection, gathered, spread
-from retrax.mechanisms.limits import require_within, require_wound, wound, wound_springs
+from retrax.mechanisms.joined import Connection, add_blocks, spread
+from retrax.mechanisms.limits import find_winding, require_within, require_wound, wound_springs
 from retrax.mechanisms.rank import inverse_root
 from retrax.numerics.checks import (
     finite64,
     host_finite64,
+    quote,
     require_double_precision,
     require_flag,
     require_instance,
-    shown,
 )
-from retrax.numerics.evaluate import Evaluated, evaluated
+from retrax.numerics.evaluate import Evaluated, evaluate_in_jax
 
 if TYPE_CHECKING:
     from retrax.mechanisms.system import MechanismSystem
@@ -82,8 +82,10 @@ def assemble(
         ("velocities", velocities),
     ):
         require_instance(name, given, Mapping, "a dictionary with names and numbers")
-    places = [one for name, value in joints.items() for one in _asked(system, name, value)]
-    rates = [one for name, value in joint_rates.items() for one in _asked(system, name, value)]
+    places = [one for name, value in joints.items() for one in _read_request(system, name, value)]
+    rates = [
+        one for name, value in joint_rates.items() for one in _read_request(system, name, value)
+    ]
     g = _positions(system, places)
     require_within(system, g)
     xi = _velocity(system, g, rates, _bodies(system, velocities), project)
@@ -91,7 +93,7 @@ def assemble(
     return system.state(g, velocity=xi, t=when)
 
 
-def _asked(system: "MechanismSystem", name: str, value: object) -> list[Asked]:
+def _read_request(system: "MechanismSystem", name: str, value: object) -> list[Asked]:
     """Return what is asked of one joint, a coordinate each."""
     found = () if system.constraint is None else system.constraint.connections
     named = [c for c in found if c.name == name]
@@ -107,7 +109,7 @@ def _asked(system: "MechanismSystem", name: str, value: object) -> list[Asked]:
         )
     numbers = host_finite64(f"{name!r}", value, () if count == 1 else (count,))
     if np.any(np.abs(numbers) > _FARTHEST):
-        raise BadInput(f"{name!r} = {shown(value)} is out of reach: at most {_FARTHEST:g} is.")
+        raise BadInput(f"{name!r} = {quote(value)} is out of reach: at most {_FARTHEST:g} is.")
     asked = [Asked(joint, k, float(x)) for k, x in enumerate(np.atleast_1d(numbers))]
     if lead is not None:  # the travel tells the turns apart
         asked.append(Asked(joint, 1, float(lead) * asked[0].value))
@@ -144,9 +146,9 @@ def _equations(system: "MechanismSystem", g: Element, chosen: tuple[Connection, 
         broken.append(system.constraint.positions(g, jnp.zeros(())))
         rows.append(system.constraint.position_rows(g, jnp.zeros(())))
     for joint in chosen:
-        for q in joint.measured(g):
+        for q in joint.measure(g):
             broken.append(q.value[None])
-            rows.append(spread(gathered(joint.bodies[:2], (q.first[None], q.second[None])), n))
+            rows.append(spread(add_blocks(joint.bodies[:2], (q.first[None], q.second[None])), n))
     return _Equations(jnp.concatenate(broken), jnp.concatenate(rows))
 
 
@@ -205,21 +207,21 @@ def _positions(system: "MechanismSystem", asked: list[Asked]) -> Element:
         for a, q in zip(asked, drawn, strict=True)
     ]
     stages = min(max(1, math.ceil(max(steps, default=0.0))), _MOST_STAGES)
-    winding = np.asarray(wound(system, g))
+    winding = np.asarray(find_winding(system, g))
     require_wound(system, _as_asked(system, asked, winding))
     branch = _Branch()
     for k in range(stages + 1) if asked else (stages,):
         now = goal if k == stages else drawn + (goal - drawn) * k / stages
-        there, broken, rows = _solved(problem, g, now, _ITERATIONS if k == stages else 6)
+        there, broken, rows = _solve(problem, g, now, _ITERATIONS if k == stages else 6)
         if branch.meets_another(rows, broken) and k < stages:
             continue  # the next stage starts from before, where the way on is clear
         g = there
-        winding = winding + _nearest(np.asarray(wound(system, g)) - winding)
+        winding = winding + _nearest(np.asarray(find_winding(system, g)) - winding)
     left = float(np.max(np.abs(broken), initial=0.0))
     if not left <= ALLOWED_GAP:
         _cannot(problem, broken)
     if branch.is_lost:
-        told = _told(asked)
+        told = _describe(asked)
         raise BadInput(
             f"the {system.name} is singular with {told}: branches meet there, and what is asked "
             "for does not say how the other joints stand. Ask for another joint, or for a value "
@@ -277,7 +279,7 @@ class _Branch:
         return self.is_lost
 
 
-def _solved(
+def _solve(
     problem: _Problem, g: Element, goal: np.ndarray, iterations: int
 ) -> tuple[Element, np.ndarray, np.ndarray]:
     """Take damped Gauss-Newton steps until round-off; return what is broken, and the rows."""
@@ -289,7 +291,7 @@ def _solved(
         delta = -problem.root @ _least(rows, broken)
         share, better = 1.0, None
         while better is None and share > 1e-3:
-            near = evaluated(_advanced, problem.system, g, share * delta)
+            near = evaluate_in_jax(_advance, problem.system, g, share * delta)
             there, slopes = problem.at(near, goal)
             if _far(there, slopes) < error:
                 better = (near, there, slopes)
@@ -310,7 +312,7 @@ def _far(broken: np.ndarray, rows: np.ndarray) -> float:
     return float(np.linalg.norm(broken / np.where(size > 0, size, 1.0)))
 
 
-def _advanced(system: "MechanismSystem", g: Element, delta: Coordinates) -> Element:
+def _advance(system: "MechanismSystem", g: Element, delta: Coordinates) -> Element:
     group = system.group
     return group.project(group.advance(g, group.expm1(delta)))
 
@@ -329,7 +331,7 @@ def _extent(system: "MechanismSystem") -> float:
     return max(float(np.max(np.ptp(np.concatenate(points), axis=0))), 1e-3)
 
 
-def _told(asked: list[Asked]) -> str:
+def _describe(asked: list[Asked]) -> str:
     return ", ".join(f"{a.joint.name!r} = {a.value:.6g}" for a in asked)
 
 
@@ -338,7 +340,7 @@ def _cannot(problem: _Problem, broken: np.ndarray) -> None:
     name, kind, left = problem.worst(broken)
     asked = ""
     if problem.asked:
-        asked = f" with {_told(problem.asked)}"
+        asked = f" with {_describe(problem.asked)}"
     where = "singular there or cannot reach so far"
     raise BadInput(
         f"the {problem.system.name} cannot be assembled{asked}: the {kind} joint {name!r} stays "

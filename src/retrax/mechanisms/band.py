@@ -57,7 +57,7 @@ class Band:
 def band(bodies: tuple[tuple[int, ...], ...], counts: tuple[int, ...], n: int) -> Band:
     """Order joints that have these bodies, among `n`, and so many rows."""
     pairs = _neighbours(bodies)
-    order = _ordered(bodies, pairs)
+    order = _order(bodies, pairs)
     held = np.array([np.arange(max(counts)) < counts[j] for j in order]) * 1.0
     sides = []
     for s in range(max(map(len, bodies))):
@@ -84,7 +84,7 @@ def _neighbours(bodies: Sequence[tuple[int, ...]]) -> set[tuple[int, int]]:
     return {(a, b) for joints in of.values() for a in joints for b in joints if a < b}
 
 
-def _ordered(bodies: Sequence[tuple[int, ...]], pairs: set[tuple[int, int]]) -> list[int]:
+def _order(bodies: Sequence[tuple[int, ...]], pairs: set[tuple[int, int]]) -> list[int]:
     """Order joints so that neighbours are close: as they are, or by reversed Cuthill-McKee."""
     beside: list[set[int]] = [set() for _ in bodies]
     for a, b in pairs:
@@ -135,11 +135,11 @@ def _slots(sides: Sequence[np.ndarray], length: int) -> list[Slot]:
             joints[side[k]].append(int(k) + 1)
         for depth in range(max(map(len, joints))):
             places = np.array([j[depth] if depth < len(j) else -1 for j in joints])
-            found.append(Slot(s, _continued(places, len(side) + 1)))
+            found.append(Slot(s, _fill_places(places, len(side) + 1)))
     return found
 
 
-def _continued(places: np.ndarray, last: int) -> np.ndarray:
+def _fill_places(places: np.ndarray, last: int) -> np.ndarray:
     """Fill unknown places, which are negative, with those of no joint: 0, or `last` if even.
 
     The ground, which comes first, may have any joint: nothing moves it.

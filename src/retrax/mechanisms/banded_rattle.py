@@ -144,22 +144,22 @@ class _Step:
         self.rows = self.along.rows(self.start)
         self.by_body = self.along.by_body(self.rows)
         self.fed_back = system.force is not None
-        self.kick = None if self.fed_back else self.kicked(state.g, None, state.t)
+        self.kick = None if self.fed_back else self.kick_by_forces(state.g, None, state.t)
         self.arms, self.weights, self.unseen = self._arms(), self._weights(), self._unseen()
 
     def flat(self, spin: Spins, speed: Speeds) -> Coordinates:
         return self.along.flat(jnp.concatenate([spin, speed], axis=1))
 
-    def drifted(self, spin: Spins, speed: Speeds) -> Pose:
-        def turned(R: Array, spin: Array) -> Array:
+    def drift(self, spin: Spins, speed: Speeds) -> Pose:
+        def turn(R: Array, spin: Array) -> Array:
             return self.turn.advance(R, self.tau.minus_identity(self.turn, self.h * spin))
 
-        return Pose(jax.vmap(turned)(self.start.R, spin), self.start.x + self.h * speed)
+        return Pose(jax.vmap(turn)(self.start.R, spin), self.start.x + self.h * speed)
 
-    def spun(self, inertia: Array, spin: Array) -> Array:
+    def spin(self, inertia: Array, spin: Array) -> Array:
         return self.tau.dR_inv_dual(self.turn, self.h * spin, inertia @ spin)
 
-    def kicked(self, g: Element, xi: Coordinates | None, t: Scalar) -> Momenta:
+    def kick_by_forces(self, g: Element, xi: Coordinates | None, t: Scalar) -> Momenta:
         velocity = jnp.zeros(self.system.group.dim) if xi is None else xi
         mu = self.system.momentum(g, velocity)
         return self.along.bodies(self.h / 2 * self.system.total_force(g, velocity, mu, t))
@@ -167,7 +167,7 @@ class _Step:
     def first_kick(self, spin: Spins, speed: Speeds) -> Momenta:
         if self.kick is not None:
             return self.kick
-        return self.kicked(self.state.g, self.flat(spin, speed), self.state.t)
+        return self.kick_by_forces(self.state.g, self.flat(spin, speed), self.state.t)
 
     def _arms(self) -> Scalar:
         """Return the size of the terms in the equations of the joints: lever arms and places."""
@@ -203,12 +203,12 @@ class _Step:
         """Return what is left of equations (1) to (3) of `Rattle`."""
         spin, speed, lam = at
         has = jnp.concatenate(
-            [jax.vmap(self.spun)(self.along.inertia, spin), self.along.mass[:, None] * speed],
+            [jax.vmap(self.spin)(self.along.inertia, spin), self.along.mass[:, None] * speed],
             axis=1,
         )
         kick, push = self.first_kick(spin, speed), self.along.pushes(self.by_body, lam)
         bodies = has - (self.momentum + kick) - push
-        gaps = self.along.residual(self.drifted(spin, speed))
+        gaps = self.along.residual(self.drift(spin, speed))
         terms = SMALLEST + jnp.sum((jnp.abs(has) + jnp.abs(kick))[1:])
         terms = terms + jnp.sum(self.weights * jnp.abs(lam))
         left, open_by = jnp.sum(jnp.abs(bodies[1:])), jnp.sum(jnp.abs(gaps)) / self.arms
@@ -219,33 +219,33 @@ class _Step:
     def matrix(self, at: _Unknowns) -> _Matrix:
         """Return Newton's matrix at a velocity."""
         t, along, (spin, speed, _) = self.turns, self.along, at
-        soft = along.soft(jax.vmap(jax.jacfwd(self.spun, 1))(along.inertia, spin))
+        soft = along.soft(jax.vmap(jax.jacfwd(self.spin, 1))(along.inertia, spin))
 
-        def carried(rows: Array, spin: Array) -> Array:
+        def carry(rows: Array, spin: Array) -> Array:
             through = jax.vmap(lambda row: self.tau.dL_dual(self.turn, self.h * spin, row))
             return jnp.concatenate([through(rows[:, :t]), rows[:, t:]], axis=1)
 
-        rows = along.rows(self.drifted(spin, speed))
+        rows = along.rows(self.drift(spin, speed))
         ends = tuple(
-            jax.vmap(carried)(block, spin[side])
+            jax.vmap(carry)(block, spin[side])
             for block, side in zip(rows, along.band.sides, strict=True)
         )
-        return _Matrix(along.factored(ends, self.rows, soft, symmetric=False), soft, ends)
+        return _Matrix(along.factor(ends, self.rows, soft, symmetric=False), soft, ends)
 
     def correction(self, matrix: _Matrix, bodies: Momenta, gaps: Impulses) -> _Unknowns:
         """Solve for the change of the unknowns that takes away what bodies and joints miss."""
         along, t = self.along, self.turns
-        free = along.freed(matrix.soft, bodies)
+        free = along.apply_inverse_inertia(matrix.soft, bodies)
         lam = banded.solve(matrix.factors, along.across(matrix.ends, free) - gaps)
-        xi = along.freed(matrix.soft, along.pushes(self.by_body, lam) - bodies)
+        xi = along.apply_inverse_inertia(matrix.soft, along.pushes(self.by_body, lam) - bodies)
         return _Unknowns(xi[:, :t], xi[:, t:], lam)
 
-    def solved(self, memory: Last) -> _Iterate:
+    def solve(self, memory: Last) -> _Iterate:
         system, state = self.system, self.state
         v, share = system.velocity(state.g, state.momentum), self.h / memory.h
         guess = self.along.bodies(v + share * (v - memory.xi))
 
-        def unfinished(it: _Iterate) -> Bool[Array, ""]:
+        def is_unfinished(it: _Iterate) -> Bool[Array, ""]:
             return ~it.finished & (it.matrices < _MATRICES)
 
         def with_new_matrix(it: _Iterate) -> _Iterate:
@@ -267,7 +267,7 @@ class _Step:
         none, t = jnp.asarray(0), self.turns
         at = _Unknowns(guess[:, :t], guess[:, t:], share * memory.impulses)
         first = _Iterate(at, self.mismatch(at), jnp.asarray(jnp.inf), none, none)
-        return lax.while_loop(unfinished, with_new_matrix, first)
+        return lax.while_loop(is_unfinished, with_new_matrix, first)
 
     def end(self, found: _Unknowns) -> tuple[State, Coordinates, Impulses, Scalar]:
         """Return the state at the end, the velocity of the step, and the impulses at its end.
@@ -276,16 +276,16 @@ class _Step:
         """
         spin, speed, lam = found
         h, t, t1 = self.h, self.turns, self.state.t + self.h
-        xi, places = self.flat(spin, speed), self.drifted(spin, speed)
+        xi, places = self.flat(spin, speed), self.drift(spin, speed)
         g1 = places.R[1:], places.x[1:]
         kick, push = self.first_kick(spin, speed), self.along.pushes(self.by_body, lam)
         pushed = kick + push
 
-        def turned(spin: Array, mu: Array) -> Array:
+        def turn_by(spin: Array, mu: Array) -> Array:
             return self.turn.coAdm1(self.tau.minus_identity(self.turn, h * spin), mu)
 
-        turn = jax.vmap(turned)(spin, (self.momentum + pushed)[:, :t])
-        last = self.kicked(g1, xi if self.fed_back else None, t1)
+        turn = jax.vmap(turn_by)(spin, (self.momentum + pushed)[:, :t])
+        last = self.kick_by_forces(g1, xi if self.fed_back else None, t1)
         change = pushed + last
         mu = self.momentum + jnp.concatenate([change[:, :t] + turn, change[:, t:]], axis=1)
         terms = jnp.abs(self.momentum) + jnp.abs(kick) + jnp.abs(push) + jnp.abs(last)
@@ -298,7 +298,7 @@ def _solution(
     tau: AbstractRetraction, system: MechanismSystem, state: State, h: Scalar, memory: Last
 ) -> tuple[_Unknowns, tuple[Scalar, Scalar]]:
     """Solve a step: return its unknowns, how well its equations hold, and the iterations."""
-    it = _Step(tau, system, state, h).solved(memory)
+    it = _Step(tau, system, state, h).solve(memory)
     return it.at, (it.left.seen, it.chords.astype(h.dtype))
 
 
@@ -307,15 +307,15 @@ def _solution_jvp(tau: AbstractRetraction, primals: tuple, tangents: tuple) -> t
     """Differentiate the solution, which depends on system, state and step, not on the memory."""
     found, status = _solution(tau, *primals)
 
-    def missed(at: _Unknowns, *given: Any) -> tuple[Momenta, Impulses]:
+    def miss(at: _Unknowns, *given: Any) -> tuple[Momenta, Impulses]:
         return _Step(tau, *given).mismatch(at)[:2]
 
     step = _Step(tau, *primals[:3])
     matrix = step.matrix(found)
-    _, turned = jax.jvp(lambda *given: missed(found, *given), primals[:3], tangents[:3])
+    _, turned = jax.jvp(lambda *given: miss(found, *given), primals[:3], tangents[:3])
     change = step.correction(matrix, *turned)
     for _ in range(2):  # takes out again what makes the matrix regular
-        _, moved = jax.jvp(lambda at: missed(at, *primals[:3]), (found,), (change,))
+        _, moved = jax.jvp(lambda at: miss(at, *primals[:3]), (found,), (change,))
         rest = step.correction(matrix, *jax.tree.map(jnp.add, turned, moved))
         change = jax.tree.map(jnp.add, change, rest)
     return (found, status), (change, jax.tree.map(jnp.zeros_like, status))

@@ -9,7 +9,7 @@ from retrax.groups.so3 import SO3
 from retrax.mechanics.inertia import require_body, require_positive
 from retrax.mechanisms.written import naming
 from retrax.numerics.checks import ArrayLike, float64, require_finite
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.evaluate import evaluate_in_jax
 from retrax.numerics.known import require_each
 
 
@@ -32,5 +32,5 @@ def body_inertia(
 
     require_each(check, moments)
     if d == 2:
-        return evaluated(lambda x: x.reshape(1, 1), moments)
-    return evaluated(jnp.diag, moments) if moments.ndim == 1 else moments
+        return evaluate_in_jax(lambda x: x.reshape(1, 1), moments)
+    return evaluate_in_jax(jnp.diag, moments) if moments.ndim == 1 else moments

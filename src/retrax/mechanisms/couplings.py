@@ -11,7 +11,7 @@ from retrax.mechanisms.joints import AbstractJoint
 from retrax.mechanisms.laws import AbstractLaw, Geared, Threaded
 from retrax.mechanisms.measures import Coordinate, Travel, Turn
 from retrax.mechanisms.written import require_name
-from retrax.numerics.checks import as_float, require_number, shown
+from retrax.numerics.checks import as_float, quote, require_number
 from retrax.numerics.meant import explain_keywords
 
 # Angles of wheels with more teeth do not tell, to many digits, which of them mesh.
@@ -124,7 +124,7 @@ def require_joint(argument: str, value: Any) -> JointOrName:
     if isinstance(value, AbstractJoint) or (isinstance(value, str) and value.strip()):
         return value
     raise BadInput(
-        f"{argument} = {shown(value)} is not a joint: give one, such as a Revolute, or its name."
+        f"{argument} = {quote(value)} is not a joint: give one, such as a Revolute, or its name."
     )
 
 
@@ -134,13 +134,13 @@ def _teeth(teeth: object) -> tuple[int, int]:
     whole = [int(n) for n in given if as_float(n).is_integer() and n != 0]
     if len(given) != 2 or len(whole) != 2:
         raise BadInput(
-            f"teeth = {shown(teeth)} must be two whole numbers other than zero, (n1, n2): a ratio "
+            f"teeth = {quote(teeth)} must be two whole numbers other than zero, (n1, n2): a ratio "
             "that is not one of whole numbers would not know, after some turns, which teeth mesh. "
             "Write 1.5 as (3, 2)."
         )
     if max(map(abs, whole)) > _MOST_TEETH:
         raise BadInput(
-            f"teeth = {shown(teeth)} is more than {_MOST_TEETH:,} on a wheel: rounding of its "
+            f"teeth = {quote(teeth)} is more than {_MOST_TEETH:,} on a wheel: rounding of its "
             "angle would take it from tooth to tooth. Write a large ratio as several gears."
         )
     return whole[0], whole[1]

@@ -5,7 +5,7 @@ import numpy as np
 from retrax.mechanisms.laws import Aligned, Coincidence, InPlanes, Unturned
 from retrax.mechanisms.measures import Travel, Turn
 from retrax.mechanisms.pose import Place, across
-from retrax.mechanisms.written import local, same, seen_from
+from retrax.mechanisms.written import local, same, view_from
 from retrax.numerics.evaluate import as_jax
 
 
@@ -15,14 +15,14 @@ def pin(at: np.ndarray, places: tuple[Place, ...]) -> Coincidence:
     return Coincidence(*(as_jax(local(place, at)) for place in places))
 
 
-def aligned(axis: np.ndarray, places: tuple[Place, ...]) -> Aligned:
+def alignment(axis: np.ndarray, places: tuple[Place, ...]) -> Aligned:
     """Return that `axis` is a direction of both bodies."""
     same("axis", axis, places)
-    e = np.stack([seen_from(places[0], way) for way in across(axis)])
-    return Aligned(as_jax(e), as_jax(seen_from(places[1], axis)))
+    e = np.stack([view_from(places[0], way) for way in across(axis)])
+    return Aligned(as_jax(e), as_jax(view_from(places[1], axis)))
 
 
-def unturned(places: tuple[Place, ...]) -> Unturned:
+def no_rotation(places: tuple[Place, ...]) -> Unturned:
     """Return that neither body turns against the other."""
     (Ra, _), (Rb, _) = places
     return Unturned(as_jax(Rb.T @ Ra))
@@ -39,7 +39,7 @@ def in_planes(
     """Return that the point `at` of the second body stays in planes of the first."""
     same("at", at, places)
     same("axis", normals[0], places)
-    n = np.stack([seen_from(places[0], normal) for normal in normals])
+    n = np.stack([view_from(places[0], normal) for normal in normals])
     a, b = (local(place, at) for place in places)
     return InPlanes(as_jax(n), as_jax(a), as_jax(b))
 
@@ -47,7 +47,7 @@ def in_planes(
 def travel(axis: np.ndarray, at: np.ndarray, places: tuple[Place, ...]) -> Travel:
     """Return the travel of the point `at` of the second body along an axis of the first."""
     a, b = (as_jax(local(place, at)) for place in places)
-    return Travel(as_jax(seen_from(places[0], axis)), a, b)
+    return Travel(as_jax(view_from(places[0], axis)), a, b)
 
 
 def turn(axis: np.ndarray | None, places: tuple[Place, ...]) -> Turn:
@@ -58,5 +58,5 @@ def turn(axis: np.ndarray | None, places: tuple[Place, ...]) -> Turn:
 
 def turn_of(e: np.ndarray, n: np.ndarray, f: np.ndarray, first: Place, second: Place) -> Turn:
     """Return the angle of `f` of the second body, from `e` towards `n` of the first."""
-    parts = seen_from(first, e), seen_from(first, n), seen_from(second, f)
+    parts = view_from(first, e), view_from(first, n), view_from(second, f)
     return Turn(*(as_jax(part) for part in parts))

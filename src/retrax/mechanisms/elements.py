@@ -43,7 +43,7 @@ class AbstractSpring(Frozen):
         """Whether it is wound by an angle."""
         return False
 
-    def wound(self, a: Pose, b: Pose) -> Scalar:
+    def winding(self, a: Pose, b: Pose) -> Scalar:
         """Return the angle by which it is wound, zero by default."""
         return jnp.zeros(())
 
@@ -133,7 +133,7 @@ class JointSpring(AbstractSpring):
     def winds(self) -> bool:
         return self.coordinate.is_angle
 
-    def wound(self, a: Pose, b: Pose) -> Scalar:
+    def winding(self, a: Pose, b: Pose) -> Scalar:
         return self._stretch(a, b).value
 
 

@@ -89,7 +89,7 @@ def eliminate(order: Order, S: Blocks, symmetric: bool) -> Factors:
     for p, later in zip(order.pivots, order.later, strict=True):
         near = left[p, p] + jnp.diag(ADDED * jnp.diagonal(S[p, p]))
         if symmetric:
-            pivots[p] = _mirrored(unpivoted_inverse(_mirrored(near)))
+            pivots[p] = _mirror(unpivoted_inverse(_mirror(near)))
         else:
             pivots[p] = unpivoted_inverse(near)
         for i in later:
@@ -103,7 +103,7 @@ def eliminate(order: Order, S: Blocks, symmetric: bool) -> Factors:
     return Factors(order, pivots, lower, upper)
 
 
-def _mirrored(A: Block) -> Block:
+def _mirror(A: Block) -> Block:
     """Return a symmetric matrix from its upper half: nobody computes the entries below."""
     i, j = np.indices(A.shape)
     return A[np.minimum(i, j), np.maximum(i, j)]

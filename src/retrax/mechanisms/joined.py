@@ -15,7 +15,7 @@ from retrax.mechanisms.laws import AbstractLaw, Residual, Screwed, Several, Side
 from retrax.mechanisms.measures import Coordinate, Measured
 from retrax.mechanisms.pose import Pose, Vector, ground
 from retrax.mechanisms.rolling import Rolling
-from retrax.mechanisms.stacks import Joined, Stack, in_order, stacked
+from retrax.mechanisms.stacks import Joined, Stack, in_order, stack_joints
 from retrax.numerics.frozen import Frozen
 
 
@@ -74,7 +74,7 @@ class Connection(Frozen):
         parts = [block @ each[body] for body, block in moving if body != GROUND]
         return sum(parts, jnp.zeros(self.law.count))
 
-    def measured(self, g: Element) -> tuple[Measured, ...]:
+    def measure(self, g: Element) -> tuple[Measured, ...]:
         """Return its coordinates."""
         poses = self.poses(g)[:2]
         return tuple(coordinate.of(*poses) for coordinate in self.coordinates)
@@ -93,7 +93,7 @@ def spread(blocks: dict[int, Float[Array, "k dim"]], n: int) -> Float[Array, "k 
     return jnp.concatenate([blocks.get(i, still) for i in range(n)], axis=1)
 
 
-def gathered(
+def add_blocks(
     bodies: tuple[int, ...], blocks: tuple[Float[Array, "k dim"], ...]
 ) -> dict[int, Float[Array, "k dim"]]:
     """Add up the blocks of each body that moves."""
@@ -121,7 +121,7 @@ class Joints(AbstractHolonomic):
     def __init__(
         self, connections: tuple[Connection, ...], rolling: Rolling | None, n: int, d: int
     ):
-        self.stacks = stacked(
+        self.stacks = stack_joints(
             [(Joined(c.law, c.coordinates, c.at), c.bodies, c.kind) for c in connections]
         )
         self.names = tuple(c.name for c in connections)
@@ -164,7 +164,7 @@ class Joints(AbstractHolonomic):
     def position_rows(self, g: Element, t: Time) -> Rows:
         whole = [jnp.zeros((0, self.n * self.d * (self.d + 1) // 2))]
         for c in self.connections:
-            whole.append(spread(gathered(c.bodies, c.law.rows(*c.poses(g))), self.n))
+            whole.append(spread(add_blocks(c.bodies, c.law.rows(*c.poses(g))), self.n))
         return jnp.concatenate(whole)
 
     def position_rates(self, g: Element, t: Time) -> Float[Array, " k"]:

@@ -17,7 +17,7 @@ from retrax.mechanisms.loads import Load, Motion, Part, load_of, motion_of, part
 from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.compositions import fractions
 from retrax.numerics.evaluate import Evaluated
-from retrax.trajectory.observe import Values, in_blocks, picked
+from retrax.trajectory.observe import Values, in_blocks, make_picker
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -87,7 +87,7 @@ class JointMotion:
         which turn it is; `BadInput` where they lie too far apart for that. A joint with two angles
         has a column for each.
         """
-        chosen = self._chosen("angle", angles=True)
+        chosen = self._choose("angle", angles=True)
         wrapped, rates = self._motion.values[:, chosen], self._motion.rates[:, chosen]
         lead = None if self._part.joint is None else self._part.joint.lead
         if lead is not None:  # the travel tells the turns apart
@@ -95,7 +95,7 @@ class JointMotion:
             off = wrapped[:, 0] - wound
             return wound + np.arctan2(np.sin(off), np.cos(off))
         t = np.asarray(self._run.t)
-        columns = [self._continued(t, wrapped[:, k], rates[:, k]) for k in range(len(chosen))]
+        columns = [self._continue(t, wrapped[:, k], rates[:, k]) for k in range(len(chosen))]
         return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
     @property
@@ -104,7 +104,7 @@ class JointMotion:
 
         A joint with two travels has a column for each.
         """
-        chosen = self._chosen("position", angles=False)
+        chosen = self._choose("position", angles=False)
         found = self._motion.values[:, chosen]
         return found[:, 0] if len(chosen) == 1 else found
 
@@ -148,16 +148,16 @@ class JointMotion:
                 "and a torque."
             )
         xi = np.asarray(self._run.velocity)
-        seen = in_blocks(_moving, picked((self._run.states.g, xi)), len(xi), joint)
+        seen = in_blocks(_moving, make_picker((self._run.states.g, xi)), len(xi), joint)
         return _Moved(*seen)
 
     @cached_property
     def _load(self) -> _Loaded:
         lam = np.asarray(self._run.multipliers)
-        seen = in_blocks(_loaded, picked((self._run.states.g, lam)), len(lam), self._part)
+        seen = in_blocks(_load, make_picker((self._run.states.g, lam)), len(lam), self._part)
         return _Loaded(*seen)
 
-    def _chosen(self, what: str, angles: bool) -> list[int]:
+    def _choose(self, what: str, angles: bool) -> list[int]:
         joint = self._part.joint
         coordinates = () if joint is None else joint.coordinates
         chosen = [k for k, c in enumerate(coordinates) if c.is_angle == angles]
@@ -165,7 +165,7 @@ class JointMotion:
             raise BadInput(f"the {self.kind} {self.name!r} has no {what}.")
         return chosen
 
-    def _continued(self, t: np.ndarray, wrapped: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    def _continue(self, t: np.ndarray, wrapped: np.ndarray, rates: np.ndarray) -> np.ndarray:
         """Add whole turns to an angle, as many as its rates foretell."""
         passed = np.abs(np.diff(t))
         foretold = np.diff(t) * (rates[1:] + rates[:-1]) / 2
@@ -211,5 +211,5 @@ def _moving(seen: tuple, joint: Connection) -> Motion:
 
 
 @Evaluated
-def _loaded(seen: tuple, found: Part) -> Load:
+def _load(seen: tuple, found: Part) -> Load:
     return jax.vmap(lambda g, lam: load_of(found, g, lam))(*seen)

@@ -13,14 +13,14 @@ import numpy as np
 from retrax.errors import BadInput
 from retrax.mechanisms.body import Body
 from retrax.mechanisms.drawn import (
-    aligned,
+    alignment,
     aside,
     in_planes,
+    no_rotation,
     pin,
     travel,
     turn,
     turn_of,
-    unturned,
 )
 from retrax.mechanisms.laws import AbstractLaw, Apart, Perpendicular, Screwed, Several, Threaded
 from retrax.mechanisms.measures import Coordinate
@@ -30,12 +30,12 @@ from retrax.mechanisms.written import (
     local,
     require_body,
     require_name,
-    seen_from,
     unit,
     vector,
+    view_from,
     whole_vector,
 )
-from retrax.numerics.checks import ArrayLike, require_number, shown
+from retrax.numerics.checks import ArrayLike, quote, require_number
 from retrax.numerics.meant import explain_keywords
 
 Bodies = tuple[Body | str, ...]
@@ -132,7 +132,7 @@ class Revolute(AbstractJoint):
 
     def law(self, *places: Place) -> AbstractLaw:
         shared = pin(self.point(places), places)
-        return shared if self.axis is None else Several((shared, aligned(self.axis, places)))
+        return shared if self.axis is None else Several((shared, alignment(self.axis, places)))
 
     def coordinates(self, *places: Place) -> Coordinates:
         return (Coordinate(turn(self.axis, places)),)
@@ -153,7 +153,7 @@ class Fixed(AbstractJoint):
         self.at = None if at is None else vector("at", at)
 
     def law(self, *places: Place) -> AbstractLaw:
-        return Several((pin(self.point(places), places), unturned(places)))
+        return Several((pin(self.point(places), places), no_rotation(places)))
 
 
 class Prismatic(AbstractJoint):
@@ -184,7 +184,7 @@ class Prismatic(AbstractJoint):
 
     def law(self, *places: Place) -> AbstractLaw:
         line = in_planes(aside(self.axis), self.point(places), places)
-        return Several((unturned(places), line))
+        return Several((no_rotation(places), line))
 
     def coordinates(self, *places: Place) -> Coordinates:
         return (Coordinate(travel(self.axis, self.point(places), places)),)
@@ -213,7 +213,7 @@ class Cylindrical(AbstractJoint):
     def law(self, *places: Place) -> AbstractLaw:
         self._in_space(places, "write a Prismatic one, or a PointOnLine where it may turn")
         line = in_planes(aside(self.axis), self.point(places), places)
-        return Several((aligned(self.axis, places), line))
+        return Several((alignment(self.axis, places), line))
 
     def coordinates(self, *places: Place) -> Coordinates:
         along = travel(self.axis, self.point(places), places)
@@ -253,7 +253,7 @@ class Screw(AbstractJoint):
         line = in_planes(aside(self.axis), self.point(places), places)
         along = travel(self.axis, self.point(places), places)
         thread = Threaded(turn(self.axis, places), along, jnp.asarray(self.lead))
-        return Several((aligned(self.axis, places), line, Screwed(thread)))
+        return Several((alignment(self.axis, places), line, Screwed(thread)))
 
     def coordinates(self, *places: Place) -> Coordinates:
         along = travel(self.axis, self.point(places), places)
@@ -282,7 +282,7 @@ class Universal(AbstractJoint):
         self._write(a, b, name)
         if not isinstance(axes, tuple | list | np.ndarray) or len(axes) != 2:
             raise BadInput(
-                f"axes = {shown(axes)}, but the cross of a Universal joint has two arms: two rows."
+                f"axes = {quote(axes)}, but the cross of a Universal joint has two arms: two rows."
             )
         self.at = vector("at", at)
         self.first, self.second = (unit(f"axes[{k}]", axis) for k, axis in enumerate(axes))
@@ -295,7 +295,7 @@ class Universal(AbstractJoint):
 
     def law(self, *places: Place) -> AbstractLaw:
         self._in_space(places, "write a Revolute one")
-        first, second = seen_from(places[0], self.first), seen_from(places[1], self.second)
+        first, second = view_from(places[0], self.first), view_from(places[1], self.second)
         cross = Perpendicular(jnp.asarray(first), jnp.asarray(second))
         return Several((pin(self.point(places), places), cross))
 
@@ -331,7 +331,7 @@ class Planar(AbstractJoint):
     def law(self, *places: Place) -> AbstractLaw:
         self._in_space(places, "every body moves like this by itself")
         plane = in_planes((self.normal,), self.point(places), places)
-        return Several((aligned(self.normal, places), plane))
+        return Several((alignment(self.normal, places), plane))
 
     def coordinates(self, *places: Place) -> Coordinates:
         ways = [Coordinate(travel(e, self.point(places), places)) for e in across(self.normal)]

@@ -39,25 +39,25 @@ class AbstractLaw(Frozen):
 
     def rows(self, *poses: Pose) -> Blocks:
         r"""Return the derivatives of $\varphi$ by the velocities of each body, left-trivialised."""
-        return differentiated(self, *poses)
+        return differentiate(self, *poses)
 
     def side(self, *poses: Pose) -> Side:
         """Return numbers that are positive where the joint is put together as it was drawn."""
         return jnp.zeros(0)
 
 
-def differentiated(law: AbstractLaw, *poses: Pose) -> Blocks:
+def differentiate(law: AbstractLaw, *poses: Pose) -> Blocks:
     """Return the rows of a law by automatic differentiation."""
 
     def slopes(i: int) -> Float[Array, "k dim"]:
         d = poses[i].x.shape[0]
 
-        def moved(xi: Row) -> Residual:
+        def move(xi: Row) -> Residual:
             still = [jax.tree.map(jnp.zeros_like, pose) for pose in poses]
             still[i] = tangent(poses[i], xi)
             return jax.jvp(law.residual, poses, tuple(still))[1]
 
-        return jax.vmap(moved, out_axes=1)(jnp.eye(d * (d + 1) // 2))
+        return jax.vmap(move, out_axes=1)(jnp.eye(d * (d + 1) // 2))
 
     return tuple(slopes(i) for i in range(len(poses)))
 
@@ -124,15 +124,15 @@ class Aligned(AbstractLaw):
     def count(self) -> int:
         return 2
 
-    def _seen(self, first: Pose, second: Pose) -> Float[Array, "3"]:
+    def _look(self, first: Pose, second: Pose) -> Float[Array, "3"]:
         return first.R.T @ (second.R @ self.f)
 
     def residual(self, *poses: Pose) -> Residual:
-        return self.e @ self._seen(*poses)
+        return self.e @ self._look(*poses)
 
     def rows(self, *poses: Pose) -> Blocks:
         first, second = poses
-        seen, back, still = self._seen(*poses), second.R.T @ first.R, jnp.zeros(3)
+        seen, back, still = self._look(*poses), second.R.T @ first.R, jnp.zeros(3)
 
         def pair(e: Float[Array, "3"]) -> tuple[Row, Row]:
             return (
@@ -144,7 +144,7 @@ class Aligned(AbstractLaw):
         return jnp.stack([one, one2]), jnp.stack([other, other2])
 
     def side(self, *poses: Pose) -> Side:
-        return jnp.stack([cross(self.e[0], self.e[1]) @ self._seen(*poses)])
+        return jnp.stack([cross(self.e[0], self.e[1]) @ self._look(*poses)])
 
 
 class Unturned(AbstractLaw):
@@ -159,15 +159,15 @@ class Unturned(AbstractLaw):
     def count(self) -> int:
         return 3 if self.C.shape[0] == 3 else 1
 
-    def _turned(self, first: Pose, second: Pose) -> Matrix:
+    def _turn(self, first: Pose, second: Pose) -> Matrix:
         return first.R.T @ second.R @ self.C
 
     def residual(self, *poses: Pose) -> Residual:
-        Q = self._turned(*poses)
+        Q = self._turn(*poses)
         return jnp.stack([Q[0, 1], Q[1, 2], Q[2, 0]] if self.count == 3 else [Q[1, 0]])
 
     def rows(self, *poses: Pose) -> Blocks:
-        Q = self._turned(*poses)
+        Q = self._turn(*poses)
         if self.count == 1:
             # The sine of an angle has its cosine as slope.
             still = jnp.zeros(2)
@@ -183,7 +183,7 @@ class Unturned(AbstractLaw):
         return jnp.concatenate([seen, still], axis=1), jnp.concatenate([back, still], axis=1)
 
     def side(self, *poses: Pose) -> Side:
-        Q = self._turned(*poses)
+        Q = self._turn(*poses)
         # Where the equations hold, the diagonal is 1, 0 or -1.
         return (jnp.stack([Q[0, 0], Q[1, 1], Q[2, 2]]) if self.count == 3 else Q[0, :1]) - 0.5
 

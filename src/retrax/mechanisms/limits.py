@@ -36,7 +36,7 @@ def _margins(system: "MechanismSystem", g: Element) -> _Margins:
     margins = []
     for one in wound_springs(system):
         assert isinstance(one.element, AbstractSpring)
-        margins.append(FARTHEST - jnp.abs(one.element.wound(*one.poses(g))))
+        margins.append(FARTHEST - jnp.abs(one.element.winding(*one.poses(g))))
     return _Margins(sides, wheels, jnp.stack(margins) if margins else nothing)
 
 
@@ -46,7 +46,7 @@ def within(system: "MechanismSystem", g: Element) -> Bool[Array, ""] | None:
     return jnp.all(jnp.concatenate(margins) > 0) if margins else None
 
 
-def _broken(system: "MechanismSystem", margins: _Margins) -> Iterator[tuple[str, str]]:
+def _describe_broken(system: "MechanismSystem", margins: _Margins) -> Iterator[tuple[str, str]]:
     """Say which limits a configuration breaks: what happened, and why it ends the model."""
     if all(np.all(np.asarray(margin) > 0) for margin in margins):
         return
@@ -85,7 +85,7 @@ def require_within(system: "MechanismSystem", g: Element) -> None:
     def check(*margins: np.ndarray) -> None:
         if all(np.all(margin > 0) for margin in margins):
             return  # to name the joints takes long
-        for what, why in _broken(system, _Margins(*margins)):
+        for what, why in _describe_broken(system, _Margins(*margins)):
             raise BadInput(f"this state has {what}: {why}.")
 
     require_each(check, *evaluate(_margins, system, g))
@@ -97,12 +97,12 @@ def wound_springs(system: "MechanismSystem") -> list[Acting]:
 
 
 @Evaluated
-def wound(system: "MechanismSystem", g: Element) -> Float[Array, " springs"]:
+def find_winding(system: "MechanismSystem", g: Element) -> Float[Array, " springs"]:
     """Return by how much each of these is wound, between -pi and pi."""
     found = [jnp.zeros(())]
     for one in wound_springs(system):
         assert isinstance(one.element, AbstractSpring)
-        found.append(one.element.wound(*one.poses(g)))
+        found.append(one.element.winding(*one.poses(g)))
     return jnp.stack(found)[1:]
 
 
@@ -120,14 +120,14 @@ def require_wound(system: "MechanismSystem", angles: np.ndarray) -> None:
 def ending(system: "MechanismSystem", step: Callable[[float], State], h: float) -> Ending | None:
     """Find the limit that a step of size `h` crosses."""
 
-    def broken(size: float) -> list[tuple[str, str]]:
+    def is_broken(size: float) -> list[tuple[str, str]]:
         margins = evaluate(_margins, system, step(size).g)
-        return list(_broken(system, _Margins(*(np.asarray(m) for m in margins))))
+        return list(_describe_broken(system, _Margins(*(np.asarray(m) for m in margins))))
 
-    found = broken(h)
+    found = is_broken(h)
     if not found:
         return None
-    first, _ = bracket(lambda size: not broken(size), h)
+    first, _ = bracket(lambda size: not is_broken(size), h)
     what, why = found[0]
     return Ending(
         what, f"{why[0].upper()}{why[1:]}.", StepFailed, jax.tree.map(as_jax, step(first))

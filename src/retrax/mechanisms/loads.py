@@ -90,7 +90,7 @@ def part_names(system: "MechanismSystem") -> tuple[str, ...]:
 def motion_of(joint: Connection, g: Element, xi: Coordinates) -> Motion:
     """Return the coordinates of a joint and their rates."""
     n = g[1].shape[0]
-    each, found = xi.reshape(n, -1), joint.measured(g)
+    each, found = xi.reshape(n, -1), joint.measure(g)
     rates = []
     for q in found:
         pair = zip(joint.bodies[:2], (q.first, q.second), strict=True)

@@ -16,7 +16,7 @@ from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.contact import AbstractContacts, require_contacts
-from retrax.mechanics.functions import Force, arguments, as_pytree, checked_energy
+from retrax.mechanics.functions import Force, arguments, as_pytree, check_energy
 from retrax.mechanics.mechanical import Potential
 from retrax.mechanics.shape import Shape, shapes_of
 from retrax.mechanisms.body import GROUND, Body
@@ -29,12 +29,12 @@ from retrax.mechanisms.joints import AbstractJoint, Revolute
 from retrax.mechanisms.laws import Several
 from retrax.mechanisms.measures import Coordinate
 from retrax.mechanisms.motors import Motor, MotorMatrix
-from retrax.mechanisms.parts import Element, called, instead
+from retrax.mechanisms.parts import Element, instead, name_of
 from retrax.mechanisms.pose import Place
 from retrax.mechanisms.rolling import Rolling, Touching, WheelHeight
 from retrax.mechanisms.springs import AbstractBetweenPoints, single
 from retrax.mechanisms.stacks import in_rows
-from retrax.mechanisms.stops import JointLimits, Stops, stops_of, told
+from retrax.mechanisms.stops import JointLimits, Stops, read_limits, stops_of
 from retrax.mechanisms.system import MechanismSystem
 from retrax.mechanisms.wheels import AbstractWheel, plane_of
 from retrax.mechanisms.written import local, naming, require_name, rotation, vector
@@ -43,13 +43,13 @@ from retrax.numerics.checks import (
     finite64,
     host_float64,
     positive64,
+    quote,
     require_double_precision,
     require_finite,
     require_flag,
     require_function,
     require_instance,
     require_output,
-    shown,
 )
 from retrax.numerics.evaluate import as_jax
 from retrax.numerics.meant import explain_keywords
@@ -108,7 +108,10 @@ class Mechanism:
 
     def __repr__(self) -> str:
         where = "in space" if self.d == 3 else "in the plane"
-        bodies, joints = _counted("body", self._bodies), _counted("joint", self._connections)
+        bodies, joints = (
+            _count_names("body", self._bodies),
+            _count_names("joint", self._connections),
+        )
         return f"<mechanism {where}: {bodies}; {joints}>"
 
     @explain_keywords
@@ -133,7 +136,7 @@ class Mechanism:
         """
         if require_name(name) is None or name == self.ground.name or name in self._bodies:
             why = "is that of the ground" if name == self.ground.name else "is there already"
-            raise BadInput(f"the name {shown(name)} of this body {why}: choose another one.")
+            raise BadInput(f"the name {quote(name)} of this body {why}: choose another one.")
         place = rotation(f"turned of {name!r}", turned, self.d), vector(f"at of {name!r}", at)
         if len(place[1]) != self.d:
             raise BadInput(
@@ -155,7 +158,7 @@ class Mechanism:
                 continue
             if not isinstance(joint, AbstractJoint):
                 raise BadInput(
-                    f"{called(joint)} is not a joint such as rx.Revolute{instead(joint)}."
+                    f"{name_of(joint)} is not a joint such as rx.Revolute{instead(joint)}."
                 )
             name = self._new_name(joint.name, "joint")
             pair = [self._find(body) for body in joint.bodies]
@@ -176,7 +179,7 @@ class Mechanism:
         for wheel in wheels:
             if not isinstance(wheel, AbstractWheel):
                 what = "a RollingWheel, a RollingBall or a KnifeEdge"
-                raise BadInput(f"{called(wheel)} is not {what}{instead(wheel)}.")
+                raise BadInput(f"{name_of(wheel)} is not {what}{instead(wheel)}.")
             body = self._find(wheel.body)
             if body.index == GROUND:
                 raise BadInput("the ground cannot roll: name a body that moves.")
@@ -198,7 +201,7 @@ class Mechanism:
         for element in elements:
             if not isinstance(element, Element):
                 what = "a spring, a damper or a motor"
-                raise BadInput(f"{called(element)} is not {what}{instead(element)}.")
+                raise BadInput(f"{name_of(element)} is not {what}{instead(element)}.")
             kind = type(element).__name__
             count = len(self._springs) + len(self._dampers) + len(self._motors) + 1
             name = element.name or f"{kind} {count}"
@@ -231,7 +234,7 @@ class Mechanism:
         **Arguments:** `coordinate`: makes it from where the bodies stand.
         """
         if not isinstance(bodies, tuple | list) or len(bodies) != 2:
-            raise BadInput(f"bodies = {shown(bodies)} must be two bodies.")
+            raise BadInput(f"bodies = {quote(bodies)} must be two bodies.")
         make = require_function("coordinate", coordinate)
         pair = [self._find(body) for body in bodies]
         one, two = (self._place(body) for body in pair)
@@ -268,7 +271,7 @@ class Mechanism:
         turn = SO3() if self.d == 3 else SO2()
         group = Power(Product(turn, Translation(self.d)), n)
         if potential is not None:
-            potential = checked_energy("potential", potential, arguments(group)[:1], ("g",))
+            potential = check_energy("potential", potential, arguments(group)[:1], ("g",))
         if force is not None:
             require_output("force", force, arguments(group), (group.dim,))
             force = as_pytree(require_function("force", force))
@@ -300,7 +303,7 @@ class Mechanism:
         if contact is not None:
             require_contacts(contact)
         given = {} if limits is not None and not require_flag("limits", limits) else self._stops
-        acting = (told(self.limits) if limits else {}) | given
+        acting = (read_limits(self.limits) if limits else {}) | given
         found = []
         for name, stops in acting.items():
             joint = self._joint(name)
@@ -361,7 +364,7 @@ class Mechanism:
         name = joint if isinstance(joint, str) else self._written.get(id(joint))
         if name is None:
             raise BadInput(
-                f"{shown(joint)} is not a joint of this mechanism: join it before anything that "
+                f"{quote(joint)} is not a joint of this mechanism: join it before anything that "
                 "refers to it."
             )
         if name in self._readings:
@@ -414,7 +417,7 @@ def _free(joint: Connection) -> Free:
     return Free(joint.name, joint.kind, joint.coordinates)
 
 
-def _counted(what: str, names: Iterable[str]) -> str:
+def _count_names(what: str, names: Iterable[str]) -> str:
     """Tell how many there are, and the names of the first."""
     listed = list(names)
     if not listed:

@@ -25,9 +25,9 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries, axis_or_components, pushes
 from retrax.mechanisms.body import GROUND
 from retrax.mechanisms.joined import Joints
-from retrax.mechanisms.settled import Settled, rolled, settled
+from retrax.mechanisms.settled import Settled, sample_closed_joints, sample_wheels
 from retrax.numerics.evaluate import Evaluated
-from retrax.numerics.known import known
+from retrax.numerics.known import read_numbers
 from retrax.numerics.small_matrices import cross, echelon, null_space
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ _FAINT = 1e-4
 _SAMPLES = 12
 
 
-def moved(system: "MechanismSystem", g: Element, motion: Float[Array, " six"]) -> Coordinates:
+def rigid_velocities(
+    system: "MechanismSystem", g: Element, motion: Float[Array, " six"]
+) -> Coordinates:
     """Return the velocity (1) of all bodies, for (omega, v) or, in the plane, three numbers."""
     R, x = g
     turns = system.inertia.shape[1]
@@ -80,7 +82,7 @@ def _rates(system: "MechanismSystem") -> _Rates:
         t = jax.random.uniform(keys[2], (), jnp.float64)
         mu = system.at_time(t).momentum(g, xi)
         force = system.total_force(g, xi, mu, t)
-        motions = jax.vmap(lambda e: moved(system, g, e))(jnp.eye(turns + d))
+        motions = jax.vmap(lambda e: rigid_velocities(system, g, e))(jnp.eye(turns + d))
         torque = (force + system.group.coad(xi, mu)).reshape(n, -1)[:, :turns]
         size = jnp.max(jnp.abs(mu)) * jnp.max(jnp.abs(xi))
         touch = jnp.zeros((0, len(mu))) if system.contact is None else pushes(system.contact, g)
@@ -92,7 +94,7 @@ def _rates(system: "MechanismSystem") -> _Rates:
 
 def find_motions(system: "MechanismSystem") -> Symmetries:
     """Find the rigid motions and the turns of single bodies whose momenta are kept."""
-    found = known(_rates(system), system.constraint)
+    found = read_numbers(_rates(system), system.constraint)
     if found is None or found.members:
         raise BadInput(
             f"JAX hides the numbers in which to find the symmetries of the {system.name}: look for "
@@ -101,18 +103,18 @@ def find_motions(system: "MechanismSystem") -> Symmetries:
     forces, torques, size, touch, twists = (np.asarray(x) for x in found.values[0])
     n, turns, dim = len(system.names), system.inertia.shape[1], system.group.dim
     constraint = system.constraint
-    whole = _unforced(forces, size)
-    axes = [_unforced(torques[:, i], size) for i in range(n)]
+    whole = _force_free(forces, size)
+    axes = [_force_free(torques[:, i], size) for i in range(n)]
     for place in () if constraint is None else _places(constraint):
         if GROUND in place.bodies or len(place.bodies) == 1:
-            whole = _uncrossed(whole, _across(place, turns))
+            whole = _null_part(whole, _across(place, turns))
         for body, block in zip(place.bodies, place.blocks, strict=True):
             if body != GROUND:
-                axes[body] = _uncrossed(axes[body], block[:, :, :turns])
+                axes[body] = _null_part(axes[body], block[:, :, :turns])
     if touch.size:
         faint = _FAINT * float(np.max(np.abs(touch)))
-        whole = _uncrossed(whole, touch, faint)
-        axes = [_uncrossed(own, twists[:, :, i], faint) for i, own in enumerate(axes)]
+        whole = _null_part(whole, touch, faint)
+        axes = [_null_part(own, twists[:, :, i], faint) for i, own in enumerate(axes)]
     spins = np.zeros((sum(map(len, axes)), n, dim // n))
     spins[np.arange(len(spins)), np.repeat(np.arange(n), [len(a) for a in axes]), :turns] = (
         np.concatenate(axes)
@@ -122,12 +124,12 @@ def find_motions(system: "MechanismSystem") -> Symmetries:
 
 def _places(constraint: Joints) -> Iterator[Settled]:
     """Look at all joints and wheels."""
-    yield from settled(constraint.connections, constraint.d)
+    yield from sample_closed_joints(constraint.connections, constraint.d)
     if constraint.rolling is not None:
-        yield from rolled(constraint.rolling.contacts, constraint.d)
+        yield from sample_wheels(constraint.rolling.contacts, constraint.d)
 
 
-def _unforced(forces: Float[np.ndarray, "samples m"], size: np.ndarray) -> np.ndarray:
+def _force_free(forces: Float[np.ndarray, "samples m"], size: np.ndarray) -> np.ndarray:
     """Return the directions along which no force acts, measured by the largest of each state."""
     fine = np.isfinite(forces).all(axis=1)  # an energy may be singular at a random place
     scale = np.maximum(np.max(np.abs(forces[fine]), axis=1), _FAINT * size[fine])
@@ -135,7 +137,7 @@ def _unforced(forces: Float[np.ndarray, "samples m"], size: np.ndarray) -> np.nd
     return null_space(relative, _TOLERANCE * np.sqrt(len(relative)))
 
 
-def _uncrossed(
+def _null_part(
     kept: Float[np.ndarray, "m q"],
     rows: Float[np.ndarray, "places k q"],
     faint: float = np.finfo(float).tiny,
@@ -185,8 +187,8 @@ def momenta(
     n, turns = len(system.names), system.inertia.shape[1]
     found = {}
     for row in symmetries.motions:
-        velocity = moved(system, state.g, jnp.asarray(row))
-        found[_named(row, turns)] = velocity @ mu
+        velocity = rigid_velocities(system, state.g, jnp.asarray(row))
+        found[_name_motion(row, turns)] = velocity @ mu
     each = len(mu) // n
     for row in symmetries.body:
         i = int(np.flatnonzero(row)[0]) // each
@@ -196,7 +198,7 @@ def momenta(
     return found
 
 
-def _named(row: np.ndarray, turns: int) -> str:
+def _name_motion(row: np.ndarray, turns: int) -> str:
     omega, v = row[:turns], row[turns:]
     if not omega.any():
         return f"momentum {axis_or_components(v, 'e')}"

@@ -10,7 +10,7 @@ from retrax.mechanisms.couplings import JointOrName, require_joint
 from retrax.mechanisms.joined import pose_of
 from retrax.mechanisms.measures import Coordinate
 from retrax.mechanisms.written import require_name
-from retrax.numerics.checks import as_float, shown
+from retrax.numerics.checks import as_float, quote
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.meant import explain_keywords
 
@@ -37,7 +37,7 @@ class Motor:
         if bounds is not None:
             limits = [as_float(b) for b in bounds] if isinstance(bounds, tuple | list) else []
             if len(limits) != 2 or not limits[0] <= limits[1]:
-                raise BadInput(f"bounds = {shown(bounds)} must be a pair (lower, upper).")
+                raise BadInput(f"bounds = {quote(bounds)} must be a pair (lower, upper).")
             self.bounds = (limits[0], limits[1])
 
 

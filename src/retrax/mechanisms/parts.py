@@ -5,16 +5,16 @@ from retrax.mechanisms.joints import AbstractJoint
 from retrax.mechanisms.motors import Motor
 from retrax.mechanisms.springs import AbstractAtJoint, AbstractBetweenPoints
 from retrax.mechanisms.wheels import AbstractWheel
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 
 Element = AbstractBetweenPoints | AbstractAtJoint | Motor
 
 
-def called(part: object) -> str:
+def name_of(part: object) -> str:
     """Return what a sentence calls something: the parts of mechanisms by their kind."""
     if isinstance(part, AbstractJoint | AbstractCoupling | AbstractWheel | Element):
         return f"a {type(part).__name__}"
-    return shown(part)
+    return quote(part)
 
 
 def instead(part: object) -> str:

@@ -15,7 +15,7 @@ from retrax.groups.retractions import AbstractRetraction
 from retrax.mechanics.state import State
 from retrax.mechanisms.body import GROUND
 from retrax.mechanisms.elimination import Blocks, Factors, Order, eliminate, unpivoted_inverse
-from retrax.mechanisms.joined import Connection, gathered
+from retrax.mechanisms.joined import Connection, add_blocks
 from retrax.mechanisms.pose import Pose, ground
 from retrax.mechanisms.rolling import Touching
 from retrax.mechanisms.system import MechanismSystem
@@ -151,23 +151,23 @@ class StepEquations:
 
     def rows_at(self, places: Sequence[Pose]) -> list[Rows]:
         """Return all rows at other places."""
-        held = [gathered(c.bodies, c.law.rows(*_poses(c, places, self.d))) for c in self.joints]
+        held = [add_blocks(c.bodies, c.law.rows(*_poses(c, places, self.d))) for c in self.joints]
         return held + [{w.body: w.contact.rows(places[w.body])} for w in self.wheels]
 
     def kick(self, g: Element, xi: Vector, t: Scalar) -> Vector:
         """Return half a step of all forces."""
         return self.h / 2 * self.system.total_force(g, xi, self.system.momentum(g, xi), t)
 
-    def moved(self, place: Pose, xi: Vector) -> Pose:
+    def move_body(self, place: Pose, xi: Vector) -> Pose:
         """Return where a body of velocity `xi` is at the end of the step."""
         delta = self.tau.minus_identity(self.turn, self.h * xi[: self.turns])
         return Pose(self.turn.advance(place.R, delta), place.x + self.h * xi[self.turns :])
 
-    def drifted(self, xi: Vector) -> list[Pose]:
+    def drift(self, xi: Vector) -> list[Pose]:
         """Return where all bodies are at the end of the step."""
-        return [self.moved(p, x) for p, x in zip(self.start, self.by_body(xi), strict=True)]
+        return [self.move_body(p, x) for p, x in zip(self.start, self.by_body(xi), strict=True)]
 
-    def carried(self, i: int, xi: Vector) -> Vector:
+    def carry(self, i: int, xi: Vector) -> Vector:
         r"""Return $(d^R\tau^{-1}_{h\xi})^*\,\mathbb I\xi$ of one body."""
         spin = xi[: self.turns]
         turned = self.tau.dR_inv_dual(self.turn, self.h * spin, self.system.inertia[i] @ spin)
@@ -181,7 +181,7 @@ class StepEquations:
                 given[i] = given[i] + impulse @ block
         return given
 
-    def pushed(self, rows: list[Rows], lam: Sequence[Vector]) -> Scalar:
+    def push(self, rows: list[Rows], lam: Sequence[Vector]) -> Scalar:
         r"""Return the size of all terms of $W^T\lambda$: redundant impulses cancel in it."""
         parts = [
             jnp.sum(jnp.abs(impulse) @ jnp.abs(block))
@@ -197,16 +197,16 @@ class StepEquations:
 
     def residuals(self, xi: Vector, lam: Vector) -> Residuals:
         """Return what is left of equations (1) to (4) of `Rattle`."""
-        places, each = self.drifted(xi), self.by_body(xi)
+        places, each = self.drift(xi), self.by_body(xi)
         kick = self.first_kick
         kick = self.kick(self.state.g, xi, self.state.t) if kick is None else kick
         bodies, impulses = [], self.by_joint(lam)
         pushes, terms = (
             self.pushes(self.rows, impulses),
-            SMALLEST + self.pushed(self.rows, impulses),
+            SMALLEST + self.push(self.rows, impulses),
         )
         for i, (kicked, pushed) in enumerate(zip(self.by_body(kick), pushes, strict=True)):
-            has = self.carried(i, each[i])
+            has = self.carry(i, each[i])
             bodies.append(has - (self.momenta[i] + kicked) - pushed)  # (1), (2)
             terms = terms + _sum(has) + _sum(kicked)
         joints = [c.law.residual(*_poses(c, places, self.d)) / self.h for c in self.joints]  # (3)
@@ -219,11 +219,11 @@ class StepEquations:
 
     def _slip(self, k: int, wheel: Touching, xi: Vector) -> Vector:
         first = self.rows[len(self.joints) + k][wheel.body]
-        return (first + wheel.contact.rows(self.moved(self.start[wheel.body], xi))) @ xi / 2
+        return (first + wheel.contact.rows(self.move_body(self.start[wheel.body], xi))) @ xi / 2
 
     def matrix(self, xi: Vector) -> NewtonMatrix:
         r"""Return $\begin{pmatrix}D & -W_k^T\\ W_{k+1} & 0\end{pmatrix}$ at a velocity."""
-        each, places = self.by_body(xi), self.drifted(xi)
+        each, places = self.by_body(xi), self.drift(xi)
         bodies = self._bodies(xi, each)
         ends = self.rows_at(places)[: len(self.joints)]
         for rows in ends:
@@ -239,7 +239,7 @@ class StepEquations:
         return NewtonMatrix(bodies, ends, left)
 
     def _bodies(self, xi: Vector, each: list[Vector]) -> list[Inverse]:
-        slopes = [jax.jacfwd(partial(self.carried, i))(x) for i, x in enumerate(each)]
+        slopes = [jax.jacfwd(partial(self.carry, i))(x) for i, x in enumerate(each)]
         if self.first_kick is None:
             kicked: Callable[[Vector], Vector] = partial(self.kick, self.state.g, t=self.state.t)
             felt, w = jax.jacfwd(kicked)(xi), self.turns + self.d
@@ -266,9 +266,9 @@ class StepEquations:
         xi = [inner.times(push - r) for inner, push, r in gained]
         return jnp.concatenate(xi), jnp.concatenate([jnp.zeros(0), *lam])
 
-    def arrived(self, xi: Vector, lam: Vector) -> tuple[Element, list[Vector], list[Vector]]:
+    def arrive(self, xi: Vector, lam: Vector) -> tuple[Element, list[Vector], list[Vector]]:
         """Return where the step ends, momenta there before (6), and the sizes of their terms."""
-        places, t = self.drifted(xi), self.state.t
+        places, t = self.drift(xi), self.state.t
         g1 = jnp.stack([p.R for p in places]), jnp.stack([p.x for p in places])
         kick = self.first_kick
         kick = self.kick(self.state.g, xi, t) if kick is None else kick

@@ -64,7 +64,10 @@ def _opening(
     more: Impulses,
 ) -> Impulses:
     """Return what is left of (1)."""
-    return along.across(rows, along.freed(soft, mu + along.pushes(by_body, lam))) + more
+    return (
+        along.across(rows, along.apply_inverse_inertia(soft, mu + along.pushes(by_body, lam)))
+        + more
+    )
 
 
 class _Iterate(NamedTuple):
@@ -88,9 +91,9 @@ def _impulses(
 ) -> tuple[Impulses, Float[Array, ""]]:
     """Solve (1) to round-off, from nothing; also return what is left, relative to its terms."""
     along = Along(system, joints)
-    factors = along.factored(rows, rows, soft, symmetric=True)
+    factors = along.factor(rows, rows, soft, symmetric=True)
     each, through = (tuple(map(jnp.abs, some)) for some in (by_body, rows))
-    felt = along.freed(jnp.abs(soft), along.pushes(each, jnp.ones_like(more)))
+    felt = along.apply_inverse_inertia(jnp.abs(soft), along.pushes(each, jnp.ones_like(more)))
     total = SMALLEST + jnp.sum(felt * terms) + jnp.sum(jnp.abs(more))
     reach = along.across(through, felt)
 
@@ -100,7 +103,7 @@ def _impulses(
         cancels = jnp.sum(reach * jnp.abs(lam))
         return _Iterate(lam, speeds, cancels), (jnp.sum(jnp.abs(speeds)), total)
 
-    speeds = along.across(rows, along.freed(soft, mu)) + more
+    speeds = along.across(rows, along.apply_inverse_inertia(soft, mu)) + more
     begin = _Iterate(jnp.zeros_like(more), speeds, jnp.zeros(()))
     unknown = jnp.asarray(jnp.inf), total
     last, status = to_stagnation(improve, begin, unknown, most=_ROUNDS)
@@ -117,7 +120,7 @@ def _impulses_jvp(joints: Band, primals: tuple, tangents: tuple) -> tuple:
         return _opening(Along(system, joints), lam, *given)
 
     system, soft, rows, *_ = given = primals[:-1]
-    factors = Along(system, joints).factored(rows, rows, soft, symmetric=True)
+    factors = Along(system, joints).factor(rows, rows, soft, symmetric=True)
     _, turned = jax.jvp(lambda *given: opening(lam, *given), given, tangents[:-1])
     change = -banded.solve(factors, turned)
     for _ in range(2):  # takes out again what makes the matrix regular
@@ -142,16 +145,16 @@ def reacting(
     along, xi, constraint = Along(system, joints), system.velocity(g, mu), system.constraint
     assert constraint is not None
     free = system.group.coad(xi, mu) + system.total_force(g, xi, mu, t)
-    drift = along.ordered(drift_of_constraint(system, constraint, g, xi, t))
+    drift = along.to_band_order(drift_of_constraint(system, constraint, g, xi, t))
     each = along.bodies(free)
     met = Reactions(along, along.places(g)).stopping(each, drift, jnp.abs(each))
-    return Derivative(xi, along.flat(met.mu)), along.listed(met.impulses)
+    return Derivative(xi, along.flat(met.mu)), along.to_user_order(met.impulses)
 
 
-def pushed(
+def apply_transpose(
     system: "MechanismSystem", joints: Band, g: Element, lam: Float[Array, " k"]
 ) -> Coordinates:
     r"""Return $W^T\lambda$ for multipliers as joints were written."""
     along = Along(system, joints)
     by_body = along.by_body(along.rows(along.places(g)))
-    return along.flat(along.pushes(by_body, along.ordered(lam)))
+    return along.flat(along.pushes(by_body, along.to_band_order(lam)))

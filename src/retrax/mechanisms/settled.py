@@ -35,7 +35,7 @@ class Settled(NamedTuple):
     blocks: tuple[Float[np.ndarray, "places k dim"], ...]
 
 
-def settled(connections: tuple[Connection, ...], d: int) -> Iterator[Settled]:
+def sample_closed_joints(connections: tuple[Connection, ...], d: int) -> Iterator[Settled]:
     """Close every joint at a few random places; joints alike are closed side by side."""
     alike: dict[object, list[Connection]] = {}
     for c in connections:
@@ -57,7 +57,7 @@ def _settle(joints: list[Connection], d: int) -> Iterator[Settled]:
         if body == GROUND:
             R[:, :, k], x[:, :, k] = np.eye(d), 0.0
     free = [k for k, body in enumerate(bodies) if body != GROUND]
-    residual, blocks, sides = _looked(laws, R, x)
+    residual, blocks, sides = _evaluate_laws(laws, R, x)
     for _ in range(_ITERATIONS):
         if np.max(np.abs(residual)) < _CLOSED:
             break
@@ -66,8 +66,8 @@ def _settle(joints: list[Connection], d: int) -> Iterator[Settled]:
         size = np.max(np.abs(delta), axis=-1, keepdims=True)
         delta = delta / np.maximum(size, 1.0)  # of at most about a radian
         for k, part in zip(free, np.split(delta, len(free), axis=-1), strict=True):
-            R[:, :, k], x[:, :, k] = _advanced(R[:, :, k], x[:, :, k], part)
-        residual, blocks, sides = _looked(laws, R, x)
+            R[:, :, k], x[:, :, k] = _advance(R[:, :, k], x[:, :, k], part)
+        residual, blocks, sides = _evaluate_laws(laws, R, x)
     closed = np.max(np.abs(residual), axis=-1) < 1e3 * _CLOSED
     closed &= np.min(sides, axis=-1, initial=np.inf) > 0
     for i, joint in enumerate(joints):
@@ -80,23 +80,25 @@ def _settle(joints: list[Connection], d: int) -> Iterator[Settled]:
         )
 
 
-def rolled(contacts: tuple[Touching, ...], d: int) -> Iterator[Settled]:
+def sample_wheels(contacts: tuple[Touching, ...], d: int) -> Iterator[Settled]:
     """Look at what rolls at a few random places."""
     rng = np.random.default_rng(6)
     for one in contacts:
         R, x = _random(rng, (_PLACES, 1), d)
-        yield Settled((one.body,), R, x, (np.asarray(_touched(one.contact, R[:, 0], x[:, 0])),))
+        yield Settled(
+            (one.body,), R, x, (np.asarray(_evaluate_rows(one.contact, R[:, 0], x[:, 0])),)
+        )
 
 
 @Evaluated
-def _touched(
+def _evaluate_rows(
     contact: AbstractContact, R: Float[Array, "places d d"], x: Float[Array, "places d"]
 ) -> Float[Array, "places k dim"]:
     return jax.vmap(lambda R, x: contact.rows(Pose(R, x)))(R, x)
 
 
 @Evaluated
-def _looked(
+def _evaluate_laws(
     laws: AbstractLaw,
     R: Float[Array, "joints places bodies d d"],
     x: Float[Array, "joints places bodies d"],
@@ -117,10 +119,10 @@ def _random(
     x = rng.normal(size=(*shape, d))
     turns = rng.normal(size=(*shape, 1 if d == 2 else 3))
     R = np.broadcast_to(np.eye(d), (*shape, d, d)).copy()
-    return _advanced(R, x, np.concatenate([turns, np.zeros_like(x)], axis=-1))
+    return _advance(R, x, np.concatenate([turns, np.zeros_like(x)], axis=-1))
 
 
-def _advanced(R: np.ndarray, x: np.ndarray, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _advance(R: np.ndarray, x: np.ndarray, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return rotations and places moved along velocities: R exp(Omega), x + v."""
     if x.shape[-1] == 2:
         c, s = np.cos(delta[..., 0]), np.sin(delta[..., 0])

@@ -85,7 +85,7 @@ class Jointed(AbstractIntegrator):
     ) -> tuple[State, StepInfo, Last]:
         tau, turn = self.retraction, turn_group(system)
         xi, lam, (left, count) = _solution(tau, system, state, h, memory)
-        new, impulses, opening = _closed(StepEquations(tau, system, state, h), xi, lam)
+        new, impulses, opening = _close(StepEquations(tau, system, state, h), xi, lam)
         left = jnp.maximum(left, opening)
         spins, _ = system.split(xi)
         covered = [tau.covers(turn, h * spins[i]) for i in range(len(system.names))]
@@ -118,7 +118,7 @@ def _solution(
     v, share = system.velocity(state.g, state.momentum), h / memory.h
     xi, lam = v + share * (v - memory.xi), share * memory.impulses
 
-    def unfinished(it: _Iterate) -> Bool[Array, ""]:
+    def is_unfinished(it: _Iterate) -> Bool[Array, ""]:
         return ~it.finished & (it.matrices < _MATRICES)
 
     def with_new_matrix(it: _Iterate) -> _Iterate:
@@ -140,7 +140,7 @@ def _solution(
 
     none, worst = jnp.asarray(0), jnp.asarray(jnp.inf)
     first = _Iterate(xi, lam, equations.residuals(xi, lam), worst, none, none)
-    it = lax.while_loop(unfinished, with_new_matrix, first)
+    it = lax.while_loop(is_unfinished, with_new_matrix, first)
     return it.xi, it.lam, (it.left.seen, it.chords.astype(xi.dtype))
 
 
@@ -150,10 +150,10 @@ def _solution_jvp(tau: AbstractRetraction, primals: tuple, tangents: tuple) -> t
     xi, lam, status = _solution(tau, *primals)
     given = primals[:3]
 
-    def left(system: MechanismSystem, state: State, h: Scalar) -> Residuals:
+    def residual(system: MechanismSystem, state: State, h: Scalar) -> Residuals:
         return StepEquations(tau, system, state, h).residuals(xi, lam)
 
-    _, change = jax.jvp(left, given, tangents[:3])
+    _, change = jax.jvp(residual, given, tangents[:3])
     equations = StepEquations(tau, *given)
     matrix = equations.matrix(xi)
 
@@ -168,9 +168,9 @@ def _solution_jvp(tau: AbstractRetraction, primals: tuple, tangents: tuple) -> t
     return (xi, lam, status), (*moved, jax.tree.map(jnp.zeros_like, status))
 
 
-def _closed(equations: StepEquations, xi: Vector, lam: Vector) -> tuple[State, Vector, Scalar]:
+def _close(equations: StepEquations, xi: Vector, lam: Vector) -> tuple[State, Vector, Scalar]:
     """Return the end of a step, (6) of `Rattle`: the state, impulses, and the relative residual."""
-    g1, momenta, sizes = equations.arrived(xi, lam)
+    g1, momenta, sizes = equations.arrive(xi, lam)
     end = State(g1, jnp.concatenate(momenta), equations.state.t + equations.h)
     if not equations.rows:
         return end, jnp.zeros(0), jnp.zeros(())

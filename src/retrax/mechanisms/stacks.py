@@ -86,14 +86,14 @@ class Stack(Frozen):
         """Return the numbers that are positive where joints are put together as drawn."""
         return jax.vmap(lambda law, *poses: law.side(*poses))(self.parts.law, *poses)
 
-    def taken(self, places: np.ndarray) -> "Stack":
+    def take(self, places: np.ndarray) -> "Stack":
         """Return the joints at these places of the stack."""
         parts = jax.tree.map(lambda leaf: leaf[places], self.parts)
         bodies, numbers = zip(*((self.bodies[k], self.places[k]) for k in places), strict=True)
         return Stack(parts, bodies, numbers, self.count, self.kind)
 
 
-def stacked(joints: Sequence[tuple[Joined, tuple[int, ...], str]]) -> tuple[Stack, ...]:
+def stack_joints(joints: Sequence[tuple[Joined, tuple[int, ...], str]]) -> tuple[Stack, ...]:
     """Put joints of one kind together, given with their bodies and the names of their kinds."""
     kinds: dict[object, list[int]] = {}
     for k, (parts, bodies, kind) in enumerate(joints):

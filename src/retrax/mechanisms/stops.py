@@ -17,9 +17,9 @@ from retrax.groups.base import Element
 from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Touch
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.mechanisms.frames import Limits
-from retrax.mechanisms.joined import Connection, gathered, pose_of, spread
+from retrax.mechanisms.joined import Connection, add_blocks, pose_of, spread
 from retrax.mechanisms.measures import Coordinate
-from retrax.numerics.checks import ArrayLike, finite64, host_float64, require_number, shown
+from retrax.numerics.checks import ArrayLike, finite64, host_float64, quote, require_number
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
 
@@ -56,7 +56,7 @@ def stops(
         return None
     if not isinstance(limits, list | tuple | np.ndarray) or len(limits) != 2:
         raise BadInput(
-            f"limits = {shown(limits)} must be two numbers, (low, high); None where there is no "
+            f"limits = {quote(limits)} must be two numbers, (low, high); None where there is no "
             "limit."
         )
     low, high = (None if x is None else require_number("limits", x) for x in limits)
@@ -95,11 +95,11 @@ class JointStop(Frozen):
             off = value - self.middle
             off = jnp.where(off > math.pi, off - 2 * math.pi, off)
             value = self.middle + jnp.where(off < -math.pi, off + 2 * math.pi, off)
-        blocks = gathered(self.bodies, (found.first[None], found.second[None]))
+        blocks = add_blocks(self.bodies, (found.first[None], found.second[None]))
         return self.sign * (value - self.bound), self.sign * spread(blocks, n)[0]
 
 
-def told(limits: Mapping[str, Limits]) -> dict[str, Stops]:
+def read_limits(limits: Mapping[str, Limits]) -> dict[str, Stops]:
     """Return the limits that a file describes, at which nothing bounces."""
     return {k: Stops(x.lower, x.upper, jnp.zeros(())) for k, x in limits.items() if x.bounded}
 
@@ -112,7 +112,7 @@ def stops_of(joint: Connection, coordinate: Coordinate, limits: Stops) -> list[J
     if coordinate.is_angle:
         if low is None or high is None or not high - low <= 2 * math.pi - _LESS:
             raise BadInput(
-                f"the limits of the joint {joint.name!r}, {shown((low, high))} rad, cannot act: a "
+                f"the limits of the joint {joint.name!r}, {quote((low, high))} rad, cannot act: a "
                 "state holds no turns, so that an angle needs two limits less than a turn apart."
             )
         middle = math.remainder((low + high) / 2, 2 * math.pi)

@@ -30,8 +30,8 @@ from retrax.mechanisms.loads import motion_of
 from retrax.mechanisms.motions import find_motions, momenta
 from retrax.mechanisms.pose import Pose
 from retrax.mechanisms.rank import freedoms, redundant
-from retrax.mechanisms.reactions import admissible, pushed, reacting
-from retrax.numerics.checks import ArrayLike, shown
+from retrax.mechanisms.reactions import admissible, apply_transpose, reacting
+from retrax.numerics.checks import ArrayLike, quote
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.meant import explain_keywords
 from retrax.numerics.small_matrices import solve
@@ -97,9 +97,9 @@ class MechanismSystem(AbstractMechanicalSystem):
     def __check_init__(self):
         words = isinstance(self.names, tuple) and all(isinstance(x, str) for x in self.names)
         if not words or len({*self.names}) != len(self.names) or len(self.names) != len(self.mass):
-            raise BadInput(f"names = {shown(self.names)} must be different words, one a body.")
+            raise BadInput(f"names = {quote(self.names)} must be different words, one a body.")
         if self.shapes != tuple(shapes_of("shapes", x) for x in self.shapes):
-            raise BadInput(f"shapes = {shown(self.shapes)} must be shapes of rx.draw, by body.")
+            raise BadInput(f"shapes = {quote(self.shapes)} must be shapes of rx.draw, by body.")
 
     @property
     def name(self) -> str:
@@ -134,7 +134,7 @@ class MechanismSystem(AbstractMechanicalSystem):
 
     def at_time(self, t: Float[Array, ""]) -> "MechanismSystem":
         moving = self.potential
-        return self._changed(potential=moving.at(t)) if isinstance(moving, Moving) else self
+        return self._with_fields(potential=moving.at(t)) if isinstance(moving, Moving) else self
 
     def energy_rate(
         self, g: Element, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
@@ -215,12 +215,12 @@ class MechanismSystem(AbstractMechanicalSystem):
         joints = band_of(self)
         if joints is None:
             return super().reaction(state)
-        return pushed(self, joints, state.g, self.multipliers(state))
+        return apply_transpose(self, joints, state.g, self.multipliers(state))
 
-    def projected(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Coordinates:
+    def project_momentum(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Coordinates:
         joints = band_of(self)
         if joints is None:
-            return super().projected(g, mu, t)
+            return super().project_momentum(g, mu, t)
         return admissible(self, joints, g, mu)
 
     def symmetries(self) -> Symmetries:

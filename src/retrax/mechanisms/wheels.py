@@ -26,11 +26,11 @@ from retrax.mechanisms.written import (
     require_body,
     require_name,
     same,
-    seen_from,
     unit,
     vector,
+    view_from,
 )
-from retrax.numerics.checks import ArrayLike, require_number, shown
+from retrax.numerics.checks import ArrayLike, quote, require_number
 from retrax.numerics.evaluate import as_jax
 from retrax.numerics.meant import explain_keywords
 
@@ -128,7 +128,7 @@ class RollingWheel(AbstractWheel):
                 "this RollingWheel lies flat: its axle is along the normal of the plane, so that "
                 "it touches the plane everywhere and not in one point."
             )
-        return WheelContact(centre, as_jax(seen_from(place, axis)), radius, normal, ways)
+        return WheelContact(centre, as_jax(view_from(place, axis)), radius, normal, ways)
 
     def height(self, contact: AbstractContact, plane: Plane) -> AbstractLaw | None:
         if isinstance(contact, WheelContact):
@@ -198,7 +198,7 @@ class KnifeEdge(AbstractWheel):
     def contact(self, place: Place, plane: Plane, axle: np.ndarray | None) -> AbstractContact:
         same("at", self.at, (place,))
         same("direction", self.direction, (place,))
-        at, ahead = local(place, self.at), seen_from(place, self.direction)
+        at, ahead = local(place, self.at), view_from(place, self.direction)
         if len(ahead) == 2:
             return BladeContact(as_jax(at), as_jax(ahead), None)
         if not np.linalg.norm(np.cross(self.direction, plane.normal)) > FLAT:
@@ -229,7 +229,7 @@ def plane_of(wheel: AbstractWheel, name: str, gravity: np.ndarray) -> Plane:
 
 def _plane(plane: object) -> Plane:
     if not isinstance(plane, tuple | list) or len(plane) != 2:
-        raise BadInput(f"plane = {shown(plane)} must be a pair (point, normal).")
+        raise BadInput(f"plane = {quote(plane)} must be a pair (point, normal).")
     point, normal = vector("plane[0]", plane[0]), unit("plane[1]", plane[1])
     if len(point) != len(normal):
         raise BadInput("the point and the normal of plane= have different numbers of components.")

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from retrax.errors import BadInput
 from retrax.mechanisms.body import Body
 from retrax.mechanisms.pose import Place
-from retrax.numerics.checks import ArrayLike, host_float64, require_finite, shown
+from retrax.numerics.checks import ArrayLike, host_float64, quote, require_finite
 
 # A rotation may miss R^T R = 1 by this much, and is then made exact.
 _ROTATION = 1e-8
@@ -61,7 +61,7 @@ def rotation(name: str, value: ArrayLike | None, d: int) -> Float[np.ndarray, "d
     off = float(np.max(np.abs(array.T @ array - np.eye(d))))
     if off > _ROTATION or np.linalg.det(array) < 0:
         why = f"max |R^T R - 1| = {off:.3g}" if off > _ROTATION else "it mirrors (det R = -1)"
-        raise BadInput(f"{name} = {shown(array.tolist())} is not a rotation: {why}.")
+        raise BadInput(f"{name} = {quote(array.tolist())} is not a rotation: {why}.")
     u, _, v = np.linalg.svd(array)
     nearest = u @ v
     return array if np.max(np.abs(nearest - array)) < 4e-16 else nearest
@@ -72,7 +72,7 @@ def require_body(argument: str, value: Any) -> Body | str:
     if isinstance(value, Body) or (isinstance(value, str) and value.strip()):
         return value
     raise BadInput(
-        f"{argument} = {shown(value)} is not a body: give what Mechanism.body(...) returned, its "
+        f"{argument} = {quote(value)} is not a body: give what Mechanism.body(...) returned, its "
         'name, or "ground".'
     )
 
@@ -80,7 +80,7 @@ def require_body(argument: str, value: Any) -> Body | str:
 def require_name(name: object) -> str | None:
     """Return a name, or `None` if it is not given yet."""
     if name is not None and (not isinstance(name, str) or not name.strip()):
-        raise BadInput(f"name = {shown(name)} must be a text that is not empty.")
+        raise BadInput(f"name = {quote(name)} must be a text that is not empty.")
     return name
 
 
@@ -98,7 +98,7 @@ def local(place: Place, p: np.ndarray) -> np.ndarray:
     return R.T @ (p - x)
 
 
-def seen_from(place: Place, direction: np.ndarray) -> np.ndarray:
+def view_from(place: Place, direction: np.ndarray) -> np.ndarray:
     """Return a direction of space in the axes of a body."""
     return place[0].T @ direction
 

@@ -20,7 +20,7 @@ class Drag(Frozen):
     rates: Float[Array, "..."] | None
     spin_rates: Float[Array, "..."] | None
 
-    def lost(
+    def loss(
         self, frames: Float[Array, "nodes 3 3"], spun: Rows, pushed: Rows, h: Float[Array, ""]
     ) -> Float[Array, "nodes 6"]:
         """Return the change of the momenta in a time `h`, exactly, in frames that stand still."""
@@ -28,15 +28,15 @@ class Drag(Frozen):
         def part(rates: Float[Array, "..."]) -> Float[Array, "..."]:
             return jnp.expm1(-h * rates)
 
-        return self._changed(frames, spun, pushed, part)
+        return self._change(frames, spun, pushed, part)
 
     def force(
         self, frames: Float[Array, "nodes 3 3"], spun: Rows, pushed: Rows
     ) -> Float[Array, "nodes 6"]:
         """Return the forces on nodes with these momenta."""
-        return self._changed(frames, spun, pushed, lambda rates: -rates)
+        return self._change(frames, spun, pushed, lambda rates: -rates)
 
-    def _changed(self, frames, spun, pushed, part) -> Float[Array, "nodes 6"]:
+    def _change(self, frames, spun, pushed, part) -> Float[Array, "nodes 6"]:
         turn = None
         if self.spin_rates is not None:
             turn = spun * jnp.broadcast_to(part(self.spin_rates), spun.shape)

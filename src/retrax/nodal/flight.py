@@ -48,7 +48,7 @@ def spin(moments: Rows, momenta: Rows, h: Float[Array, ""]) -> tuple[Rows, Newto
         )
 
     def improve(w: Rows) -> tuple[Rows, Sizes]:
-        w = jax.vmap(lambda J, P, w: _improved(J, P, h, w))(moments, momenta, w)
+        w = jax.vmap(lambda J, P, w: _improve(J, P, h, w))(moments, momenta, w)
         return w, (residual(w), scale)
 
     w = jax.vmap(first)(moments, momenta)
@@ -60,16 +60,16 @@ def _spin_jvp(primals: tuple, tangents: tuple) -> tuple:
     w, status = spin(*primals)
     (moments, momenta, h), (*rows, dh) = primals, tangents
 
-    def moved(J: Vector, P: Vector, w: Vector, dJ: Vector, dP: Vector) -> Vector:
+    def move(J: Vector, P: Vector, w: Vector, dJ: Vector, dP: Vector) -> Vector:
         _, change = jax.jvp(lambda J, P, h: _mismatch(J, P, h, w), (J, P, h), (dJ, dP, dh))
         return -solve(_slope(J, h, w), change)
 
-    dw = jax.vmap(moved)(moments, momenta, w, *rows)
+    dw = jax.vmap(move)(moments, momenta, w, *rows)
     none: Any = np.zeros((), jax.dtypes.float0)
     return (w, status), (dw, NewtonStatus(none, jnp.zeros_like(status.residual), none))
 
 
-def turned_back(x: Vector, P: Vector) -> Vector:
+def turn_back(x: Vector, P: Vector) -> Vector:
     r"""Return $\mathrm{cay}(x)^TP - P$, without cancellation."""
     across = cross(x, P)
     return 4 / (4 + x @ x) * (cross(x, across) / 2 - across)
@@ -81,7 +81,7 @@ def _mismatch(J: Vector, P: Vector, h: Array, w: Vector) -> Vector:
     return spun + h / 2 * cross(w, spun) + (h * h / 4 * (w @ spun)) * w - P  # (1)
 
 
-def _improved(J: Vector, P: Vector, h: Array, w: Vector) -> Vector:
+def _improve(J: Vector, P: Vector, h: Array, w: Vector) -> Vector:
     """Take one step of Newton's method."""
     return w - solve(_slope(J, h, w), _mismatch(J, P, h, w))
 

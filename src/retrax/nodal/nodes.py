@@ -21,10 +21,10 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ArrayLike, Coordinates
 from retrax.nodal.drag import Drag
-from retrax.nodal.flight import Rows, spin, turned_back
+from retrax.nodal.flight import Rows, spin, turn_back
 from retrax.nodal.supports import Base, Pose, put, rates
 from retrax.numerics.checks import finite64
-from retrax.numerics.evaluate import Evaluated, evaluated
+from retrax.numerics.evaluate import Evaluated, evaluate_in_jax
 from retrax.numerics.known import require_each
 from retrax.numerics.newton import NewtonStatus
 
@@ -127,7 +127,7 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
             np.zeros(shape) if part is None else finite64(name, part, shape)
             for name, part in given.items()
         ]
-        return evaluated(_velocity_of, self.mobility, rows)
+        return evaluate_in_jax(_velocity_of, self.mobility, rows)
 
     @property
     def feedback(self) -> bool:
@@ -136,13 +136,13 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
     def load(self, g: Placement, xi: Coordinates, t: Float[Array, ""]) -> Coordinates:
         """Return the external force, without what supports take up."""
         assert self.force is not None
-        return self.left(g, jnp.asarray(self.force(g, xi, t)))
+        return self.without_supports(g, jnp.asarray(self.force(g, xi, t)))
 
-    def left(self, g: Placement, flat: Coordinates) -> Coordinates:
+    def without_supports(self, g: Placement, flat: Coordinates) -> Coordinates:
         """Return what supports leave of loads, or of momenta."""
-        return self.held(flat)
+        return self.without_held(flat)
 
-    def held(self, flat: Coordinates) -> Coordinates:
+    def without_held(self, flat: Coordinates) -> Coordinates:
         """Return loads without those on held nodes, which the supports take up."""
         return jnp.where(self.mobility > 0, flat, 0.0) if self.holds else flat
 
@@ -153,7 +153,7 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
         moments, _ = self.parts(self.inertia)
         w, status = spin(moments, spun, h)
         v = self.parts(self.mobility)[1] * pushed
-        change = jax.vmap(turned_back)(h * w, spun)
+        change = jax.vmap(turn_back)(h * w, spun)
         frames = jax.vmap(SO3().advance)(frames, jax.vmap(SO3().caym1)(h * w))
         places = places + h * v
         for pose in self.poses():
@@ -162,23 +162,23 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
 
     def drift(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Drift:
         """Take the free flight; drag and damping act before and after it, for half a step each."""
-        carried = self.carried(g, h)
-        first = self.lost(g, mu, h / 2, carried, dragged_first=True)
+        carried = self.support_velocities(g, h)
+        first = self.loss(g, mu, h / 2, carried, dragged_first=True)
         flown = self.flight(g, mu if first is None else mu + first, h)
         change = jnp.concatenate([flown.change, jnp.zeros_like(flown.v)], axis=1).reshape(-1)
         if first is not None:
             change = change + first
-            last = self.lost(flown.g, mu + change, h / 2, carried, dragged_first=False)
+            last = self.loss(flown.g, mu + change, h / 2, carried, dragged_first=False)
             assert last is not None
             change = change + last
         move = jnp.max(jnp.abs(h * flown.w), axis=1)
-        return Drift(flown.g, change, move, flown.status, self.unfolded(flown.g))
+        return Drift(flown.g, change, move, flown.status, self.is_unfolded(flown.g))
 
-    def carried(self, g: Placement, h: Float[Array, ""]) -> Coordinates | None:
+    def support_velocities(self, g: Placement, h: Float[Array, ""]) -> Coordinates | None:
         """Return the mean velocities of moving supports in a step from `g` if damping sees them."""
         return None
 
-    def lost(
+    def loss(
         self,
         g: Placement,
         mu: Coordinates,
@@ -187,20 +187,20 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
         dragged_first: bool,
     ) -> Coordinates | None:
         """Return the change of momentum by drag and damping in a time `h`, with `g` constant."""
-        return None if self.drag is None else self.dragged(g, mu, h)
+        return None if self.drag is None else self.drag_change(g, mu, h)
 
-    def dragged(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Coordinates:
+    def drag_change(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Coordinates:
         """Return the change of the momentum by drag in a time `h`."""
         assert self.drag is not None
-        return self.left(g, self.drag.lost(g[0], *self.parts(mu), h).reshape(-1))
+        return self.without_supports(g, self.drag.loss(g[0], *self.parts(mu), h).reshape(-1))
 
-    def unfolded(self, g: Placement) -> Bool[Array, ""]:
+    def is_unfolded(self, g: Placement) -> Bool[Array, ""]:
         """Return whether forces between nodes are defined at a place."""
         return jnp.asarray(True)
 
     def check_state(self, state: State) -> None:
         super().check_state(state)
-        require_each(self._require_held, state.momentum, self.mobility, fine=_held)
+        require_each(self._require_held, state.momentum, self.mobility, fine=_is_held)
         if self.bases:
             require_each(self._require_on_base, state.t, state.g, _put(self, state.g, state.t))
 
@@ -241,12 +241,12 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
     def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
         if not self.isolated:
             return {}
-        return named("momentum", self.total_momentum(state)) | named(
+        return name_components("momentum", self.total_momentum(state)) | name_components(
             "angular momentum", self.total_angular_momentum(state)
         )
 
 
-def named(what: str, vector: Float[Array, "3"]) -> dict[str, Float[Array, ""]]:
+def name_components(what: str, vector: Float[Array, "3"]) -> dict[str, Float[Array, ""]]:
     """Return the components of a vector, by the name `what` and the axis."""
     return {f"{what} {axis}": vector[k] for k, axis in enumerate("xyz")}
 
@@ -263,6 +263,6 @@ def _velocity_of(mobility: Coordinates, rows: list[Float[Array, "nodes 3"]]) -> 
     return jnp.where(mobility > 0, jnp.concatenate(rows, axis=1).reshape(-1), 0.0)
 
 
-def _held(momentum: np.ndarray, mobility: np.ndarray) -> np.ndarray:
+def _is_held(momentum: np.ndarray, mobility: np.ndarray) -> np.ndarray:
     """Return whether held nodes of members are at rest."""
     return ~np.any((momentum != 0) & (mobility == 0), axis=-1)

@@ -46,7 +46,7 @@ class Base(Frozen):
         frame, place = self.function(t)
         return jnp.asarray(frame), jnp.asarray(place)
 
-    def moved(self, by: int) -> "Base":
+    def shift(self, by: int) -> "Base":
         """Return the same for nodes that are counted from elsewhere."""
         return Base(self.node + by, self.clamped, self.function)
 

@@ -115,7 +115,7 @@ def capture(function: Callable[..., Any], call: Call, apart: bool) -> Capture:
 
     with set_xla_metadata(retrax_look=str(next(_traces))) if apart else nullcontext():
         closed, shapes = jax.make_jaxpr(flat, return_shape=True)(*call.examples)
-        closed = _owned(closed)
+        closed = _own(closed)
         reader = _Reader()
         structure, body = reader.body(closed.jaxpr, closed.consts, lifts=True)
     nesting = jax.tree.structure(shapes)
@@ -123,32 +123,32 @@ def capture(function: Callable[..., Any], call: Call, apart: bool) -> Capture:
     return Capture((structure, nesting), reader.numbers, body, *rest)
 
 
-def _owned(x: Any) -> Any:
+def _own(x: Any) -> Any:
     """Return a jaxpr, or what holds some, with copies of the arrays that a user may write into."""
     if isinstance(x, np.ndarray):
         return x.copy()
     if type(x).__name__ == "TypedNdArray":  # in JAX before 0.10 it wraps an array
         return deepcopy(x)
     if isinstance(x, core.ClosedJaxpr):
-        jaxpr, consts = _owned(x.jaxpr), [_owned(one) for one in x.consts]
+        jaxpr, consts = _own(x.jaxpr), [_own(one) for one in x.consts]
         same = jaxpr is x.jaxpr and all(a is b for a, b in zip(consts, x.consts, strict=True))
         return x if same else x.replace(jaxpr=jaxpr, consts=consts)
     if isinstance(x, core.Jaxpr):
-        eqns, outvars = [_owned_operation(eqn) for eqn in x.eqns], list(map(_owned, x.outvars))
+        eqns, outvars = [_owned_operation(eqn) for eqn in x.eqns], list(map(_own, x.outvars))
         pairs = zip((*eqns, *outvars), (*x.eqns, *x.outvars), strict=True)
         return x if all(a is b for a, b in pairs) else x.replace(eqns=eqns, outvars=outvars)
     if isinstance(x, core.Literal):
-        value = _owned(x.val)
+        value = _own(x.val)
         return x if value is x.val else core.Literal(value, x.aval)
     if type(x) in (tuple, list):
-        parts = type(x)(map(_owned, x))
+        parts = type(x)(map(_own, x))
         return x if all(a is b for a, b in zip(parts, x, strict=True)) else parts
     return x
 
 
 def _owned_operation(eqn: Any) -> Any:
-    params = {key: _owned(x) for key, x in eqn.params.items()}
-    invars = [_owned(v) for v in eqn.invars]
+    params = {key: _own(x) for key, x in eqn.params.items()}
+    invars = [_own(v) for v in eqn.invars]
     same = all(params[key] is x for key, x in eqn.params.items())
     same = same and all(a is b for a, b in zip(invars, eqn.invars, strict=True))
     return eqn if same else eqn.replace(params=params, invars=invars)

@@ -37,7 +37,7 @@ MOST_ROWS, MOST_NODES = 1000, 1_000_000
 # Words for sentences.
 
 
-def shown(value: object) -> str:
+def quote(value: object) -> str:
     """Return a value as a sentence shows it: on one line, a long one cut short."""
     try:
         text = " ".join(repr(value).split())
@@ -73,7 +73,7 @@ def require_known(name: str, value: object) -> None:
 def require_instance(name: str, value: object, kind: type[T], what: str) -> T:
     """Return `value` if it is a `kind`; `what` says in the sentence what that is."""
     if not isinstance(value, kind):
-        raise BadInput(f"{name} = {shown(value)} is not {what}.")
+        raise BadInput(f"{name} = {quote(value)} is not {what}.")
     return value
 
 
@@ -81,7 +81,7 @@ def require_flag(name: str, value: object) -> bool:
     """Return `value` as a `bool` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
         require_known(name, value)
-        raise BadInput(f"{name} = {shown(value)} must be True or False.")
+        raise BadInput(f"{name} = {quote(value)} must be True or False.")
     return bool(value)
 
 
@@ -96,7 +96,7 @@ def require_whole(name: str, value: object, least: int, most: int | None = None)
         require_known(name, value)
         low = count is not None and count < least
         span = f"of at least {least}" if most is None or low else f"from {least} to {most}"
-        raise BadInput(f"{name} = {shown(value)} must be a whole number {span}.")
+        raise BadInput(f"{name} = {quote(value)} must be a whole number {span}.")
     return count
 
 
@@ -107,7 +107,7 @@ def require_choice(name: str, value: object, choices: Sequence[T]) -> T:
             return choice
     require_known(name, value)
     listed = ", ".join(str(choice) for choice in choices)
-    raise BadInput(f"{name} = {shown(value)} is not known: choose one of {listed}.")
+    raise BadInput(f"{name} = {quote(value)} is not known: choose one of {listed}.")
 
 
 def require_number(name: str, value: object, rule: str = "finite", unit: str = "") -> float:
@@ -118,7 +118,7 @@ def require_number(name: str, value: object, rule: str = "finite", unit: str = "
         require_known(name, value)
         wanted = {"finite": "a", "> 0": "a positive,", ">= 0": "a non-negative,"}[rule]
         raise BadInput(
-            f"{name} = {shown(value)}{unit and f' {unit}'} must be {wanted} finite number."
+            f"{name} = {quote(value)}{unit and f' {unit}'} must be {wanted} finite number."
         )
     return number
 
@@ -209,7 +209,7 @@ def host_float64(name: str, value: object) -> Float[np.ndarray, "..."]:
     except Exception as error:  # whatever `__array__` and `__len__` of a foreign object raise
         cause = error
     require_known(name, value)
-    raise BadInput(f"{name} = {shown(value)} must be an array of real numbers.") from cause
+    raise BadInput(f"{name} = {quote(value)} must be an array of real numbers.") from cause
 
 
 def _all_real(entries: np.ndarray) -> bool:
@@ -279,7 +279,7 @@ def require_direction(name: str, values: np.ndarray) -> float:
     with np.errstate(over="ignore"):
         length = float(np.linalg.norm(values))
     if not _SHORTEST < length < 1 / _SHORTEST:
-        raise BadInput(f"{name} = {shown(values.tolist())} has no direction.")
+        raise BadInput(f"{name} = {quote(values.tolist())} has no direction.")
     return length
 
 
@@ -288,7 +288,7 @@ def require_above_zero(name: str, value: Any, sentence: str = "must be positive"
 
     def check(values: np.ndarray) -> None:
         if not np.all(values > 0):
-            raise BadInput(f"{name} = {shown(values.tolist())} {sentence}.")
+            raise BadInput(f"{name} = {quote(values.tolist())} {sentence}.")
 
     require_each(check, value, fine=lambda x: (x > 0).reshape(len(x), -1).all(axis=1))
 
@@ -299,10 +299,10 @@ def require_above_zero(name: str, value: Any, sentence: str = "must be positive"
 def require_function(name: str, function: object) -> Callable[..., Any]:
     """Return `function` if it can be called and is no class, which makes objects."""
     if not callable(function):
-        raise BadInput(f"{name} = {shown(function)} must be a function of JAX arrays.")
+        raise BadInput(f"{name} = {quote(function)} must be a function of JAX arrays.")
     if isinstance(function, type):
         raise BadInput(
-            f"{name} = {shown(function)} is a class: give a function, or an object made of it."
+            f"{name} = {quote(function)} is a class: give a function, or an object made of it."
         )
     return function
 

@@ -8,7 +8,7 @@ conditions with small $\\max|\\gamma_i|$; the middle one is computed from the su
 import numbers
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 
 # Order 4: Suzuki's five-fold step, gamma = 1/(4 - 4^(1/3)) four times: [Suzuki1990].
 _SUZUKI = 1 / (4 - 4 ** (1 / 3))
@@ -38,7 +38,7 @@ _OUTER: dict[int, tuple[float, ...]] = {
 def fractions(order: int) -> tuple[float, ...]:
     """Return the step fractions $\\gamma_1, \\dots, \\gamma_m$ of the composition of that order."""
     if not isinstance(order, numbers.Integral) or order not in _OUTER:
-        raise BadInput(f"order = {shown(order)} must be 4, 6 or 8 for a symmetric composition.")
+        raise BadInput(f"order = {quote(order)} must be 4, 6 or 8 for a symmetric composition.")
     outer = _OUTER[order]
     middle = 1 - 2 * sum(outer)
     return (*outer, middle, *reversed(outer))

@@ -75,7 +75,7 @@ def crossings(
             found.append(Crossing(tau, 0, abs(low)))
     points.sort(key=lambda point: abs(point[0]))
     if start is not None and points and start.side * points[0][1] < 0:
-        left = _left(value, points[0], start, near)
+        left = _leave_zero(value, points[0], start, near)
         if left[1] == 0:
             found.append(Crossing(left[0], -int(start.side)))
         else:
@@ -86,7 +86,7 @@ def crossings(
     return found
 
 
-def _left(value: Value, first: Point, start: Start, near: float) -> Point:
+def _leave_zero(value: Value, first: Point, start: Start, near: float) -> Point:
     """Return a point on the side to which a function leaves zero, or where it is back there.
 
     It comes back before `first`. A flight below round-off ends where a parabola does.

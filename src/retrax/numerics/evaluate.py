@@ -22,7 +22,7 @@ from retrax.numerics.checks import is_traced, reason, shape_and_dtype
 from retrax.numerics.fingerprint import Fingerprint, fingerprint
 from retrax.numerics.host.program import HostProgram, NoRule, host_array
 from retrax.numerics.host.rules import host_program
-from retrax.numerics.jax_hints import compiled_once
+from retrax.numerics.jax_hints import compile_once
 from retrax.numerics.reuse import Reused
 
 T = TypeVar("T")
@@ -35,20 +35,20 @@ class Evaluated(Generic[T]):
     """
 
     def __init__(self, function: Callable[..., T]):
-        self._function, self._compiled = function, compiled_once(function)
+        self._function, self._compiled = function, compile_once(function)
         update_wrapper(self, function)
 
     def __call__(self, *arguments: PyTree) -> T:
-        return self.prepared(*arguments)(*arguments)
+        return self.prepare(*arguments)(*arguments)
 
-    def prepared(self, *arguments: PyTree) -> Callable[..., T]:
+    def prepare(self, *arguments: PyTree) -> Callable[..., T]:
         """Return the function for arguments of the structure, the shapes and the types of these."""
         leaves, tree = jax.tree.flatten(arguments)
         if is_traced(leaves):
             return self._compiled
         avals = tuple([shape_and_dtype(x) for x in leaves])
         identity = fingerprint((self._function, tree))
-        found = _traced(tree, avals, identity, Beside(self._function))
+        found = _trace(tree, avals, identity, Beside(self._function))
         return self._compiled_to_host if found is None else found
 
     def _compiled_to_host(self, *arguments: PyTree) -> T:
@@ -58,10 +58,10 @@ class Evaluated(Generic[T]):
 def evaluate(function: Callable[..., T], *arguments: PyTree) -> T:
     """Return what a function written in JAX makes of the arguments, in arrays of NumPy."""
     lasting = isinstance(function, FunctionType) and function.__closure__ is None
-    return (_evaluated(function) if lasting else Evaluated(function))(*arguments)
+    return (_evaluate(function) if lasting else Evaluated(function))(*arguments)
 
 
-def evaluated(function: Callable[..., T], *arguments: PyTree) -> T:
+def evaluate_in_jax(function: Callable[..., T], *arguments: PyTree) -> T:
     """Return what `evaluate` does, in arrays of JAX."""
     return jax.tree.map(as_jax, evaluate(function, *arguments))
 
@@ -75,7 +75,7 @@ def as_jax(x: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _evaluated(function: Callable[..., T]) -> Evaluated[T]:
+def _evaluate(function: Callable[..., T]) -> Evaluated[T]:
     return Evaluated(function)
 
 
@@ -111,7 +111,7 @@ class _Traced(NamedTuple):
 
 
 @Reused
-def _traced(tree: Hashable, avals: tuple, identity: Fingerprint, of: Beside) -> _Traced | None:
+def _trace(tree: Hashable, avals: tuple, identity: Fingerprint, of: Beside) -> _Traced | None:
     """Trace a function of arguments of one kind; return `None` if NumPy cannot evaluate it."""
     structure: Any = tree
     examples = jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(*aval) for aval in avals])

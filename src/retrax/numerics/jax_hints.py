@@ -33,7 +33,7 @@ _QUICK: dict[str, int] = {
 }
 
 
-def compiled_once(function: Callable[..., T]) -> Callable[..., T]:
+def compile_once(function: Callable[..., T]) -> Callable[..., T]:
     """Compile, as `Jitted` does, a function whose compilation costs more than its use.
 
     Inside a program that is being traced by `jax.jit` the function becomes a part of that program:
@@ -41,13 +41,13 @@ def compiled_once(function: Callable[..., T]) -> Callable[..., T]:
     """
 
     @cache
-    def compiled() -> Callable[..., T]:
+    def compile_now() -> Callable[..., T]:
         return Jitted(function, compiler_options=_known_options())
 
     @wraps(function)
     def call(*arguments: PyTree) -> T:
         try:
-            return compiled()(*arguments)
+            return compile_now()(*arguments)
         except ValueError as cause:
             if "compiler_options" not in str(cause):
                 raise

@@ -58,12 +58,12 @@ class Known(NamedTuple):
     members: tuple[int, ...]
 
 
-def known(*values: PyTree) -> Known | None:
+def read_numbers(*values: PyTree) -> Known | None:
     """Return the numbers of pytrees, or `None` if JAX hides one of them."""
     leaves, tree = jax.tree.flatten(values)
     if not any(isinstance(leaf, Tracer) for leaf in leaves):
         return Known(jax.tree.unflatten(tree, [np.asarray(leaf) for leaf in leaves]), ())
-    seen = [_seen(leaf) for leaf in leaves]
+    seen = [_look(leaf) for leaf in leaves]
     sizes: dict[int, int] = {}
     for one in seen:
         if one is None:
@@ -88,7 +88,7 @@ def require_each(
     - `fine`: a quick look at all members at once that tells which need no check; it is given what
         `check` is, with a first axis of members.
     """
-    found = known(*values)
+    found = read_numbers(*values)
     if found is None:
         return
     if not found.members:
@@ -114,9 +114,9 @@ def check_members(
         try:
             check(*one)
         except BadInput as wrong:
-            raise BadMember(f"member {_named(int(k), members)}: {wrong}", int(k)) from wrong
+            raise BadMember(f"member {_member_name(int(k), members)}: {wrong}", int(k)) from wrong
         except RetraxError as wrong:
-            name = _named(int(k), members)
+            name = _member_name(int(k), members)
             raise type(wrong)(f"member {name}: {wrong}") from wrong
 
 
@@ -158,12 +158,12 @@ def depends_on_traced(function: Callable[..., PyTree], *arguments: PyTree) -> bo
     return any(isinstance(x, Tracer) for x in jax.make_jaxpr(function)(*arguments).consts)
 
 
-def _named(k: int, members: tuple[int, ...]) -> str:
+def _member_name(k: int, members: tuple[int, ...]) -> str:
     where = tuple(int(i) for i in np.unravel_index(k, members))
     return str(where[0] if len(where) == 1 else where)
 
 
-def _seen(x: Any) -> tuple[np.ndarray, tuple[int, ...]] | None:
+def _look(x: Any) -> tuple[np.ndarray, tuple[int, ...]] | None:
     """Return the numbers of a value with one first axis for each `vmap` it is in, and their ids.
 
     Tracers of `vmap` hold the values of all members, those of derivatives the value itself.
@@ -171,10 +171,10 @@ def _seen(x: Any) -> tuple[np.ndarray, tuple[int, ...]] | None:
     if not isinstance(x, Tracer):
         return np.asarray(x), ()
     if hasattr(x, "primal"):
-        return _seen(x.primal)
+        return _look(x.primal)
     if not (hasattr(x, "batch_dim") and hasattr(x, "val")):
         return None
-    inner, axis = _seen(x.val), x.batch_dim
+    inner, axis = _look(x.val), x.batch_dim
     if inner is None or axis is None:
         return inner
     if not isinstance(axis, int):

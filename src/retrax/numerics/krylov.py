@@ -36,7 +36,7 @@ def by_products(apply: Callable[[Array], Array], b: Array) -> Array:
     """
     size = _size(b)
 
-    def unfinished(it: _Iterate) -> Bool[Array, ""]:
+    def is_unfinished(it: _Iterate) -> Bool[Array, ""]:
         return (_size(it.r) > AIM * size) & (it.iterations < _MOST)
 
     def again(it: _Iterate) -> _Iterate:
@@ -53,7 +53,7 @@ def by_products(apply: Callable[[Array], Array], b: Array) -> Array:
 
     zero, one = jnp.zeros_like(b), jnp.ones(())
     last = lax.while_loop(
-        unfinished, again, _Iterate(zero, b, zero, zero, one, one, one, jnp.asarray(0))
+        is_unfinished, again, _Iterate(zero, b, zero, zero, one, one, one, jnp.asarray(0))
     )
     good = _size(b - apply(last.x)) <= _DIGITS * size
     return jnp.where(good, last.x, jnp.nan)

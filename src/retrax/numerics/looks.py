@@ -144,7 +144,7 @@ class Look:
             key = (self._content, call)
             found = _KNOWN.get(key) if known else None
             if found is None:
-                found = self._traced(call, known)
+                found = self._trace(call, known)
             if known:
                 _KNOWN[key] = found
                 if len(_KNOWN) > _MOST:
@@ -152,7 +152,7 @@ class Look:
             self.captures[call] = found
         return found
 
-    def _traced(self, call: Call, known: bool) -> Capture:
+    def _trace(self, call: Call, known: bool) -> Capture:
         """Trace the function; once more, where it may depend on more than its arguments."""
         function, apart = self.function.__wrapped__, self._calls or not known
         found = capture(function, call, apart)
@@ -190,7 +190,7 @@ class Look:
         """Whether it holds something that JAX is tracing and that is not among its numbers."""
         return any(capture.holds_traced for capture in self.captures.values())
 
-    def closed(self, places: Container[tuple[Call, int]]) -> "Look":
+    def close(self, places: Container[tuple[Call, int]]) -> "Look":
         """Return a look that does what was seen here and nothing else, without some numbers."""
         other = Look.__new__(Look)
         vars(other).update(vars(self), number=next(_looks), is_closed=True)

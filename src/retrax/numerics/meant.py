@@ -55,7 +55,7 @@ _FORCES = {"force", "torque", "tau", "forces", "torques", "wrench", "moment", "e
 _LOSSES = {"damping", "damper", "damp", "drag", "dissipation", "viscosity", "friction"}
 
 
-def meant(name: str, known: Iterable[str]) -> str | None:
+def resolve_name(name: str, known: Iterable[str]) -> str | None:
     """Return the one of the names `known` that `name` stands for, if there is one."""
     names = list(known)
     plain = {other.lower().replace("_", ""): other for other in reversed(names)}
@@ -69,7 +69,7 @@ def meant(name: str, known: Iterable[str]) -> str | None:
 
 def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:
     """Return what to raise for an attribute that is not there: it names the one that was meant."""
-    word = None if name.startswith("_") else meant(name, known)
+    word = None if name.startswith("_") else resolve_name(name, known)
     ending = "" if word is None else f": {word!r} is the name here."
     return AttributeError(f"{owner} has no attribute {name!r}{ending}")
 
@@ -108,7 +108,7 @@ def reject_unknown(
 
 
 def _instead(name: str, called: str, known: list[str]) -> str:
-    word = meant(name, known)
+    word = resolve_name(name, known)
     if word is not None:
         return f"{word!r} is the name here."
     listed = f"{called} takes {', '.join(known)}" if known else f"{called} takes no arguments"

@@ -60,7 +60,7 @@ def to_stagnation(
     """
 
     # Sizes are sums and comparisons are products: neither waits for a maximum or a quotient.
-    def unfinished(it: _Iterate) -> Bool[Array, ""]:
+    def is_unfinished(it: _Iterate) -> Bool[Array, ""]:
         return (it.size > aim * it.terms) & ~it.stalled & (it.iterations < most)
 
     def again(it: _Iterate) -> _Iterate:
@@ -69,7 +69,7 @@ def to_stagnation(
         return _Iterate(x, size, terms, stalled, it.iterations + 1)
 
     first = _Iterate(x0, *sizes, jnp.asarray(False), jnp.asarray(iterations))
-    last = lax.while_loop(unfinished, again, first)
+    last = lax.while_loop(is_unfinished, again, first)
     # A zero residual has converged whatever its terms; 0/0 must not report a NaN.
     relative = last.size / jnp.where(last.terms > 0, last.terms, 1.0)
     return last.x, NewtonStatus(relative <= accept, relative, last.iterations)

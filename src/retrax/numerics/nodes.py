@@ -26,10 +26,10 @@ from retrax.errors import BadInput
 from retrax.numerics.checks import (
     host_finite64,
     host_float64,
+    quote,
     require_flag,
     require_instance,
     require_whole,
-    shown,
 )
 
 _Extended = np.longdouble
@@ -79,7 +79,7 @@ _HIGHEST_CONTINUED = 9
 
 
 @lru_cache(maxsize=256)
-def continued(nodes: Nodes) -> np.ndarray:
+def extrapolation(nodes: Nodes) -> np.ndarray:
     """Extrapolate values at the nodes of a step by their polynomial to the next: the matrix.
 
     Of many nodes the polynomial is that of least squares, of degree `_HIGHEST_CONTINUED`.
@@ -125,7 +125,7 @@ def nodes(c: Sequence[float] | np.ndarray | Nodes) -> Nodes:
     if isinstance(c, Nodes):
         return _consistent(c)
     if isinstance(c, int | float):
-        text = shown(c)
+        text = quote(c)
         raise BadInput(
             f"nodes = {text} is a number, but nodes say at which parts of a step to look: write "
             f"gauss({text}), radau({text}) or lobatto({text}), or give a list of times between 0 "
@@ -144,7 +144,7 @@ def _increasing(c: object) -> np.ndarray:
     """Return nodes as an array if they increase from 0 to 1."""
     values = host_float64("nodes", c)
     if values.ndim != 1 or not 1 <= values.size <= _MOST or not np.all(np.isfinite(values)):
-        raise BadInput(f"nodes = {shown(c)} must be a list of 1 to {_MOST} numbers from 0 to 1.")
+        raise BadInput(f"nodes = {quote(c)} must be a list of 1 to {_MOST} numbers from 0 to 1.")
     if values[0] < 0 or values[-1] > 1 or np.any(np.diff(values) <= 0):
         raise BadInput(
             f"nodes = {values.tolist()} must increase from node to node and lie between 0, the "
@@ -165,23 +165,23 @@ def _consistent(given: Nodes) -> Nodes:
     same = np.allclose(given.A, made.A, atol=_CLOSE) and np.allclose(given.b, made.b, atol=_CLOSE)
     if not same or (given.order, given.symmetric) != (made.order, made.symmetric):
         raise BadInput(
-            f"A, b, order and symmetric of {shown(given.name)} are not those of its nodes "
-            f"{shown(given.c)}: leave them to rx.nodes(c)."
+            f"A, b, order and symmetric of {quote(given.name)} are not those of its nodes "
+            f"{quote(given.c)}: leave them to rx.nodes(c)."
         )
     return given
 
 
 def _family(name: str, s: object, fewest: int) -> Nodes:
-    return _made(name, require_whole(f"{name}: s", s, fewest, _MOST))
+    return _make(name, require_whole(f"{name}: s", s, fewest, _MOST))
 
 
 @lru_cache(maxsize=256)
-def _made(name: str, s: int) -> Nodes:
+def _make(name: str, s: int) -> Nodes:
     x = _ROOTS[name](s)
-    return _method(f"{name}({s})", (1 + (x - x[::-1]) / 2 if _mirrored(x) else 1 + x) / 2)
+    return _method(f"{name}({s})", (1 + (x - x[::-1]) / 2 if _mirror(x) else 1 + x) / 2)
 
 
-def _mirrored(x: np.ndarray) -> bool:
+def _mirror(x: np.ndarray) -> bool:
     return bool(np.max(np.abs(x + x[::-1])) < _ROUNDING)
 
 
@@ -244,7 +244,7 @@ def _method(name: str, c: np.ndarray) -> Nodes:
             break
         order += 1  # (2)
     rows = tuple(tuple(float(a) for a in row) for row in A)
-    symmetric = _mirrored(2 * c - 1)
+    symmetric = _mirror(2 * c - 1)
     return Nodes(name, _floats(c), rows, _floats(b), order, symmetric)
 
 

@@ -149,7 +149,7 @@ def reads(code: CodeType) -> Reads:
     names: dict[str, dict[AttributePath, None]] = {}
     cells: dict[str, dict[AttributePath, None]] = {name: {} for name in code.co_freevars}
     known = True
-    for part in _nested(code):
+    for part in _nested_code(code):
         instructions = [i for i in dis.get_instructions(part) if i.opname != "EXTENDED_ARG"]
         for k, one in enumerate(instructions):
             outer = one.opname == "STORE_DEREF" and one.argval in part.co_freevars
@@ -180,11 +180,11 @@ def _tells_equals_apart(before: dis.Instruction, one: dis.Instruction) -> bool:
     return constant and isinstance(before.argval, frozenset) and one.opname != "CONTAINS_OP"
 
 
-def _nested(code: CodeType) -> Iterator[CodeType]:
+def _nested_code(code: CodeType) -> Iterator[CodeType]:
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _nested(constant)
+            yield from _nested_code(constant)
 
 
 def _path(instructions: list[dis.Instruction], k: int) -> AttributePath:

@@ -86,7 +86,7 @@ class Reused(Generic[T]):
     def __init__(
         self, make: Callable[..., T], most: int = 256, fails: type[Exception] | tuple[()] = ()
     ):
-        def made(
+        def build(
             tree: Hashable, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
         ) -> T | _Failed:
             try:
@@ -95,7 +95,7 @@ class Reused(Generic[T]):
             except fails as reason:
                 return _Failed(reason)
 
-        self._make, self._kept = made, lru_cache(maxsize=most)(made)
+        self._make, self._kept = build, lru_cache(maxsize=most)(build)
         self.cache_info = self._kept.cache_info
         update_wrapper(self, make)
         remember(self)
@@ -107,20 +107,20 @@ class Reused(Generic[T]):
         self, tree: Hashable, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
     ) -> T:
         make = self._kept if identity.complete else self._make
-        return _returned(make(tree, avals, identity, *more, **named))
+        return _return(make(tree, avals, identity, *more, **named))
 
     def anew(
         self, tree: Hashable, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
     ) -> T:
         """Make a result that nobody else has, and that is not kept."""
-        return _returned(self._make(tree, avals, identity, *more, **named))
+        return _return(self._make(tree, avals, identity, *more, **named))
 
 
 class _Failed(NamedTuple):
     reason: Exception
 
 
-def _returned(result: T | _Failed) -> T:
+def _return(result: T | _Failed) -> T:
     if isinstance(result, _Failed):
         result.reason.__context__ = None  # nor any frame of the first time
         raise result.reason.with_traceback(None)

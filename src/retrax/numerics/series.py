@@ -77,11 +77,11 @@ def sinc3(t2: Value) -> Value:
 def cotc(t2: Value) -> Value:
     r"""Return $(1-\frac\theta2\cot\frac\theta2)/\theta^2$, with poles at $2\pi, 4\pi, \dots$"""
 
-    def closed(t2):
+    def closed_form(t2):
         c = _cosc_closed(t2)
         return (2 * c - _sinc_closed(t2)) / (2 * t2 * c)
 
-    return _even(t2, COTC, closed)
+    return _even(t2, COTC, closed_form)
 
 
 def d_sinc(t2: Value) -> Value:
@@ -92,29 +92,29 @@ def d_sinc(t2: Value) -> Value:
 def d_cosc(t2: Value) -> Value:
     r"""Return the derivative of `cosc` with respect to $\theta^2$."""
 
-    def closed(t2):
+    def closed_form(t2):
         return (_sinc_closed(t2) - 2 * _cosc_closed(t2)) / (2 * t2)
 
-    return _even(t2, D_COSC, closed)
+    return _even(t2, D_COSC, closed_form)
 
 
 def d_sinc3(t2: Value) -> Value:
     r"""Return the derivative of `sinc3` with respect to $\theta^2$."""
 
-    def closed(t2):
+    def closed_form(t2):
         return (_cosc_closed(t2) - 3 * (1 - _sinc_closed(t2)) / t2) / (2 * t2)
 
-    return _even(t2, D_SINC3, closed)
+    return _even(t2, D_SINC3, closed_form)
 
 
 def d_cotc(t2: Value) -> Value:
     r"""Return the derivative of `cotc` with respect to $\theta^2$."""
 
-    def closed(t2):
+    def closed_form(t2):
         c = _cosc_closed(t2)
         return ((_sinc_closed(t2) - 2 * c) / 2 + 0.5 - c) / (2 * c * t2 * t2)
 
-    return _even(t2, D_COTC, closed)
+    return _even(t2, D_COTC, closed_form)
 
 
 _ATAN_SWITCH = 0.05

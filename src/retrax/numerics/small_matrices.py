@@ -27,10 +27,10 @@ def cross(a: Float[Array, "3"], b: Float[Array, "3"]) -> Float[Array, "3"]:
 
     Few and plain operations: a step holds dozens of cross products, and is traced entry by entry.
     """
-    return _shifted(lax.sub(lax.mul(a, _shifted(b)), lax.mul(_shifted(a), b)))
+    return _shift(lax.sub(lax.mul(a, _shift(b)), lax.mul(_shift(a), b)))
 
 
-def _shifted(a: Float[Array, "3"]) -> Float[Array, "3"]:
+def _shift(a: Float[Array, "3"]) -> Float[Array, "3"]:
     """Return (a_2, a_3, a_1)."""
     return lax.concatenate([lax.slice(a, (1,), (3,)), lax.slice(a, (0,), (1,))], 0)
 

@@ -146,11 +146,11 @@ def _solution(
         r = how.image(x, *of_image) - x
         return x + how.direction(x, r, *of_direction)  # (2)
 
-    def measured(x: Stages) -> Array:
+    def measure(x: Stages) -> Array:
         return jnp.sum(jnp.abs(x) @ weights)
 
-    def judged(it: _Iterate, x: Stages, rest: Rest, most: int) -> _Iterate:
-        change, size = measured(x - it.x), measured(x) + SMALLEST
+    def judge(it: _Iterate, x: Stages, rest: Rest, most: int) -> _Iterate:
+        change, size = measure(x - it.x), measure(x) + SMALLEST
         first = it.iterations == 0
         before = jnp.maximum(it.change, SMALLEST)
         remaining = jnp.where(first, change, change * jnp.minimum(change / before, 1.0))
@@ -168,12 +168,12 @@ def _solution(
     start = _Iterate(x, rest, nothing, nothing, nothing, no, no, jnp.asarray(0))
     swept = lax.while_loop(
         lambda it: ~it.done & ~it.slow & (it.iterations < _SWEEPS),
-        lambda it: judged(it, *how.sweep(it.x, it.rest, *of_sweep), _SWEEPS),  # (1)
+        lambda it: judge(it, *how.sweep(it.x, it.rest, *of_sweep), _SWEEPS),  # (1)
         start,
     )
     last = lax.while_loop(
         lambda it: ~it.done & jnp.isfinite(it.change) & (it.iterations < _CORRECTIONS),
-        lambda it: judged(it, correct(it.x), (), _CORRECTIONS),
+        lambda it: judge(it, correct(it.x), (), _CORRECTIONS),
         swept._replace(rest=(), iterations=jnp.asarray(0)),
     )
     left = last.remaining / (scale + last.size)
@@ -193,10 +193,10 @@ def _solution_jvp(how: _How, primals: tuple, tangents: tuple) -> tuple:
         def apply(v: Stages) -> Stages:
             return v - slope(v)
 
-        def solved(apply: Callable[[Stages], Stages], b: Stages) -> Stages:
+        def solve(apply: Callable[[Stages], Stages], b: Stages) -> Stages:
             return by_products(apply, keep_axis(b))
 
-        dx = lax.custom_linear_solve(apply, change, solved, solved)
+        dx = lax.custom_linear_solve(apply, change, solve, solve)
     else:
         slope = jax.jacfwd(how.image)(x, *given).reshape(x.size, x.size)
         dx = jnp.linalg.solve(jnp.eye(x.size) - slope, change.reshape(-1)).reshape(x.shape)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import host_finite64, require_instance, require_whole, shown
+from retrax.numerics.checks import host_finite64, quote, require_instance, require_whole
 
 # Weights with 14 digits satisfy the conditions of their order to this.
 _ROUNDING = 1e-12
@@ -140,7 +140,7 @@ def tableau(choice: str | Tableau) -> Tableau:
     if isinstance(choice, str):
         if choice not in TABLEAUS:
             raise BadInput(
-                f"tableau = {shown(choice)} is not known: choose one of {', '.join(TABLEAUS)}, "
+                f"tableau = {quote(choice)} is not known: choose one of {', '.join(TABLEAUS)}, "
                 "or pass a retrax.Tableau(name, order, a, b)."
             )
         return TABLEAUS[choice]

@@ -68,7 +68,7 @@ def untraceable(cause: BaseException) -> str | None:
     if user is None:
         return f"it needs the number of a value that JAX traces: {_advice(error)}"
     frame, at, line = user
-    what = _called(frame, at)
+    what = _describe_call(frame, at)
     advice = _advice(error) if what is None else what
     return f"line {line} of {frame.f_code.co_name} {advice}"
 
@@ -94,7 +94,7 @@ def _advice(error: BaseException) -> str:
     return "takes a value that JAX traces for a Python number: use jnp instead of np and math"
 
 
-def _called(frame: FrameType, at: int) -> str | None:
+def _describe_call(frame: FrameType, at: int) -> str | None:
     """Say what the instruction `at` does, if it is a decision or calls a function with a name."""
     instructions = list(dis.get_instructions(frame.f_code))
     here = sum(one.offset <= at for one in instructions) - 1

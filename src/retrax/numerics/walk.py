@@ -98,11 +98,11 @@ class Walk:
         if kind is tuple and {*map(type, x)} == {float}:
             return kind, struct.pack(f"{len(x)}d", *x)  # tables of methods have hundreds
         if kind in _USUAL:
-            return self._met(x) if x else kind
+            return self._meet(x) if x else kind
         if isinstance(x, type):
-            return self._met(x) if is_own(x) else self._of_library(x, x.__module__, x.__name__)
+            return self._meet(x) if is_own(x) else self._of_library(x, x.__module__, x.__name__)
         if isinstance(x, np.ndarray | np.generic):
-            return self._met(x) if isinstance(x, np.ndarray) else self._array(x)
+            return self._meet(x) if isinstance(x, np.ndarray) else self._array(x)
         if isinstance(x, Tracer):
             return self._opaque(x)
         if isinstance(x, jax.Array):
@@ -117,9 +117,9 @@ class Walk:
             return x
         if isinstance(x, types.ModuleType):
             return self._opaque(x)
-        return Same(x) if kind is object else self._met(x)
+        return Same(x) if kind is object else self._meet(x)
 
-    def _met(self, x: Any) -> Hashable:
+    def _meet(self, x: Any) -> Hashable:
         number = self.seen.get(id(x))
         if number is not None:
             return "again", number
@@ -204,7 +204,7 @@ class Walk:
             listed = type(static) is tuple
             static = tuple([self.of(x) for x in static]) if listed else self.of(static)
         children = [self.tree(child) for child in tree.children()]
-        return (self._met(kind) if is_own(kind) else kind, static, *children)
+        return (self._meet(kind) if is_own(kind) else kind, static, *children)
 
     def _function(self, f: types.FunctionType) -> Hashable:
         if is_of_library(f):
@@ -277,11 +277,11 @@ class Walk:
             except Exception:
                 return self._opaque(x)
             if library and not isinstance(value, types.ModuleType):
-                return path[: k + 1], self._known(x, name, value)
+                return path[: k + 1], self._identify(x, name, value)
             x = value
         return path, self.of(x)
 
-    def _known(self, module: types.ModuleType, name: str, value: Any) -> Hashable:
+    def _identify(self, module: types.ModuleType, name: str, value: Any) -> Hashable:
         """Return what a library calls `name`: by identity, or a constant by its value."""
         if isinstance(value, float | int):
             return self.of(value)
@@ -300,7 +300,7 @@ class Walk:
             else tuple([(k, self.of(v)) for k, v in vars(base).items() if k not in _LABELS])
             for base in cls.__mro__
         ]
-        return Same(cls), _registered(cls), *parts
+        return Same(cls), _registered_classes(cls), *parts
 
     def _builtin(self, x: Any) -> Hashable:
         owner = x.__self__
@@ -334,7 +334,7 @@ class Walk:
         return tuple(parts)
 
 
-def _registered(cls: type) -> Hashable:
+def _registered_classes(cls: type) -> Hashable:
     """Return the classes that an abstract class takes for its own, as `register` has told it."""
     if not isinstance(cls, abc.ABCMeta):
         return None

@@ -51,7 +51,7 @@ def _is_open_beside(function: Partial) -> bool:
     )
 
 
-def kept(parts: T) -> T:
+def copy_parts(parts: T) -> T:
     """Return a copy of a pytree, into which nobody else writes."""
     return jax.tree.map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, parts)
 

@@ -29,16 +29,16 @@ def solve_border(
     least = values.min(axis=1, initial=np.inf)
     inverse = np.where(values > _DEPENDENT, 1 / np.where(values > _DEPENDENT, values, 1.0), 0.0)
 
-    def solved(right: np.ndarray) -> np.ndarray:
+    def solve(right: np.ndarray) -> np.ndarray:
         turned = np.einsum("pij,pi->pj", vectors, right / size)
         return np.einsum("pij,pj->pi", vectors, inverse * turned) / size
 
     theta = np.zeros((P, q))
     theta[:, 0] = 1.0
-    nu = solved(W[:, first:, 0])
+    nu = solve(W[:, first:, 0])
     minimum = ~bad & np.isfinite(W[:, 0, 0])
     if free:
-        along = solved(W[:, first:, 1])
+        along = solve(W[:, first:, 1])
         c = W[:, first:, 1]
         curvature = W[:, 1, 1] + extra[:, 1] + np.einsum("pi,pi->p", c, along)
         slope = W[:, 0, 1] + extra[:, 0] + np.einsum("pi,pi->p", c, nu)

@@ -14,7 +14,7 @@ from retrax.groups.retractions import Cayley
 from retrax.groups.so3 import SO3
 from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert
 from retrax.integrators.lie_verlet import LieVerlet
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.evaluate import evaluate_in_jax
 from retrax.planning.costs import MinimumEffort, MinimumTime
 from retrax.planning.duration import Free
 from retrax.planning.ends import Reach
@@ -39,7 +39,7 @@ def slew(duration: float, steps: int) -> ControlProblem:
         craft,
         LieVerlet(),
         start=craft.state(np.eye(3), velocity=np.zeros(3)),
-        end=Reach(_turned([0.6, -0.48, 0.64], 150.0), velocity=np.zeros(3)),
+        end=Reach(_turn([0.6, -0.48, 0.64], 150.0), velocity=np.zeros(3)),
         duration=duration,
         steps=steps,
         cost=MinimumEffort(),
@@ -53,7 +53,7 @@ def fastest_slew(duration: float, steps: int) -> ControlProblem:
         craft,
         LieVerlet(),
         start=craft.state(np.eye(3), velocity=np.zeros(3)),
-        end=Reach(_turned([1.0, 0.0, 0.0], 150.0), velocity=np.zeros(3)),
+        end=Reach(_turn([1.0, 0.0, 0.0], 150.0), velocity=np.zeros(3)),
         duration=Free(duration),
         steps=steps,
         cost=MinimumTime(),
@@ -118,8 +118,8 @@ def crane_move(duration: float, steps: int) -> ControlProblem:
     )
 
 
-def _turned(axis: list[float], degrees: float) -> Float[Array, "3 3"]:
-    return evaluated(SO3.exp, SO3(), np.deg2rad(degrees) * np.array(axis))
+def _turn(axis: list[float], degrees: float) -> Float[Array, "3 3"]:
+    return evaluate_in_jax(SO3.exp, SO3(), np.deg2rad(degrees) * np.array(axis))
 
 
 @dataclass(frozen=True)

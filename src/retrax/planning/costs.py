@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.actuated import Inputs
-from retrax.numerics.checks import ArrayLike, float64, require_finite, shown
+from retrax.numerics.checks import ArrayLike, float64, quote, require_finite
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
 
@@ -60,4 +60,4 @@ def _require_weights(given: np.ndarray) -> None:
         )
     least = np.linalg.eigvalsh(given)[0] if given.ndim == 2 else np.min(given)
     if not least > 0:
-        raise BadInput(f"weights = {shown(given.tolist())} must be positive.")
+        raise BadInput(f"weights = {quote(given.tolist())} must be positive.")

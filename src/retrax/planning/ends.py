@@ -19,10 +19,10 @@ from retrax.numerics.checks import (
     finite64,
     float64,
     output,
+    quote,
     require_direction,
-    shown,
 )
-from retrax.numerics.evaluate import evaluate, evaluated
+from retrax.numerics.evaluate import evaluate, evaluate_in_jax
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.meant import explain_keywords
 from retrax.numerics.series import atanc
@@ -113,12 +113,12 @@ class Reach:
         )
         if velocity is None or system.constraint is None:
             return end
-        there = evaluated(AxisEnd.aligned, end, group.identity())
+        there = evaluate_in_jax(AxisEnd.align, end, group.identity())
         spans = []
         for angle in _HEADINGS:
             turn = np.zeros(group.dim)
             turn[:3] = angle * axis
-            pose = evaluated(_turned, group, there, turn)
+            pose = evaluate_in_jax(_turn, group, there, turn)
             system.state(pose, velocity=velocity, t=t)  # is it admissible?
             spans.append(_admissible(system, pose, t))
         if any(not np.allclose(spans[0], x, rtol=0.0, atol=_SAME) for x in spans):
@@ -145,7 +145,7 @@ def _admissible(system: AbstractGroupSystem, g: Element, t: float) -> Float[Arra
     return jnp.asarray(null_space(rows, 1e-10 * float(np.linalg.norm(rows))))
 
 
-def _turned(group: AbstractLieGroup, g: Element, turn: Coordinates) -> Element:
+def _turn(group: AbstractLieGroup, g: Element, turn: Coordinates) -> Element:
     return group.compose(g, group.exp(turn))
 
 
@@ -229,9 +229,9 @@ class AxisEnd(AbstractEnd):
         return jnp.concatenate([miss, _along(self.directions, rest)])
 
     def target(self, g: Element) -> tuple[Element, Coordinates | None]:
-        return self.aligned(g), self.velocity
+        return self.align(g), self.velocity
 
-    def aligned(self, g: Element) -> Element:
+    def align(self, g: Element) -> Element:
         """Return the nearest configuration in which the axis is where it should be."""
         group = self.group
         turn = self._turn(g)
@@ -267,7 +267,7 @@ def end_function(
         return end.equations(system, t, free)
     if not callable(end):
         raise BadInput(
-            f"end = {shown(end)} is neither a Reach(...), nor a function psi(g, mu) that is to be "
+            f"end = {quote(end)} is neither a Reach(...), nor a function psi(g, mu) that is to be "
             "zero, nor None for a free end."
         )
     coordinates = jax.ShapeDtypeStruct((system.group.dim,), jnp.float64)

@@ -15,7 +15,7 @@ from retrax.numerics.checks import require_instance
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.looks import looking
 from retrax.planning.evaluation import path_at
-from retrax.planning.explore import explored
+from retrax.planning.explore import explore
 from retrax.planning.kernels import Programs, programs
 from retrax.planning.model import Model
 from retrax.planning.plan import BROKEN_AT_END, ON_PATH
@@ -53,7 +53,7 @@ def optimise_many(
         return solve_block(problem, code, mine, tries, most)
 
     with ThreadPoolExecutor(min(cores(), len(blocks))) as pool:
-        found = joined(list(pool.map(work, blocks)))
+        found = join(list(pool.map(work, blocks)))
     return plans_dataset(problem, start, found, time.perf_counter() - began)
 
 
@@ -73,10 +73,10 @@ def solve_block(
     for k in again:
         one = Start(np.ascontiguousarray(starts.nodes[:, k : k + 1]), starts.times[k : k + 1])
         own = Solver(problem, code, most)
-        found = [*explored(problem, own, one, tries)]
+        found = [*explore(problem, own, one, tries)]
         before = parts[k]
         parts[k] = best(found if before is None else [before, *found])
-    return joined([part for part in parts if part is not None])
+    return join([part for part in parts if part is not None])
 
 
 def best(found: list[Found]) -> Found:
@@ -89,7 +89,7 @@ def member(found: Found, k: int) -> Found:
     return jax.tree.map(lambda x: x[..., k : k + 1], found)
 
 
-def joined(parts: list[Found]) -> Found:
+def join(parts: list[Found]) -> Found:
     """Put blocks of problems together."""
     return jax.tree.map(lambda *x: np.concatenate(x, axis=-1), *parts)
 

@@ -37,7 +37,7 @@ def evaluation(
     problem: ControlProblem, states: State, controls: Float[np.ndarray, "N m"], h: float
 ) -> Evaluation:
     """Evaluate steps, costs and constraints along N + 1 states with N inputs."""
-    found = evaluate(_evaluated, problem.model, states, controls, np.asarray(h))
+    found = evaluate(_evaluate, problem.model, states, controls, np.asarray(h))
     return Evaluation(*map(np.asarray, found))
 
 
@@ -53,7 +53,7 @@ def path_at_states(model: Model, states: State, controls: Inputs) -> Float[Array
     return jax.vmap(lambda state, u: path_at(model, state, u))(states, controls)
 
 
-def _evaluated(model: Model, states: State, controls: Inputs, h: Array) -> tuple[Array, ...]:
+def _evaluate(model: Model, states: State, controls: Inputs, h: Array) -> tuple[Array, ...]:
     system, group = model.system, model.system.group
 
     def stage(here: State, there: State, u: Inputs) -> tuple[Array, Array]:

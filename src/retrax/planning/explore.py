@@ -17,7 +17,7 @@ _LOOK, _FEWEST = 3e-3, 32
 _ALIKE = 1e-4
 
 
-def explored(
+def explore(
     problem: ControlProblem, solver: Solver, start: Start, tries: int | None
 ) -> Iterator[Found]:
     """Look at `tries` guesses side by side, and refine what they led to, the best first.

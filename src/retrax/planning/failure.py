@@ -36,7 +36,7 @@ def require_start_on_path(problem: ControlProblem) -> None:
         )
 
 
-def stopped(plan: Plan, guesses: int) -> str:
+def describe_stop(plan: Plan, guesses: int) -> str:
     """Say what is wrong with an iterate that is no plan."""
     special = _not_finite(plan) or _running_away(plan)
     if special is not None:
@@ -58,13 +58,13 @@ def stopped(plan: Plan, guesses: int) -> str:
     }
     more = ", a wider path" if plan.problem.path is not None else ""
     return (
-        f"no plan was found from {_counted(guesses, 'guess', 'guesses')}: after "
-        f"{_counted(plan.iterations, 'iteration', 'iterations')} {said[worst]}; try more steps, "
+        f"no plan was found from {_count(guesses, 'guess', 'guesses')}: after "
+        f"{_count(plan.iterations, 'iteration', 'iterations')} {said[worst]}; try more steps, "
         f"another duration={more}, or a guess= from a similar problem."
     )
 
 
-def not_reached(problem: ControlProblem, found: Found) -> str:
+def describe_miss(problem: ControlProblem, found: Found) -> str:
     """Say how near to the end a search came that may miss it."""
     s, miss = problem.model.sizes, found.miss[:, 0]
     worst = int(np.argmax(np.abs(miss)))
@@ -90,7 +90,7 @@ def not_reached(problem: ControlProblem, found: Found) -> str:
 def path_warning(plan: Plan) -> str:
     """Say that the last state breaks the path constraint, which does not bind it."""
     values = ", ".join(f"{plan.path_at_end[k]:.3g}" for k in plan.path_broken_at_end)
-    if _contradicted(plan):
+    if _is_contradicted(plan):
         return (
             f"the end contradicts the path constraint, which is {values} at the last state "
             "whatever the inputs are: no motion keeps both, and this one leaves the path for the "
@@ -103,7 +103,7 @@ def path_warning(plan: Plan) -> str:
     )
 
 
-def _contradicted(plan: Plan) -> bool:
+def _is_contradicted(plan: Plan) -> bool:
     """Return whether the end leaves no room, of state or inputs, to mend the path there."""
     problem, broken = plan.problem, plan.path_broken_at_end
     if not problem.model.sizes.ends:
@@ -123,7 +123,7 @@ def _slopes_at(model: Model, last: State, u: Array) -> tuple[Array, Array]:
 
     def parts(w: Array) -> tuple[Array, Array]:
         assert model.end is not None
-        g, mu = model.moved((last.g, last.momentum), w)
+        g, mu = model.displace((last.g, last.momentum), w)
         return jnp.ravel(model.end(g, mu)), path_at(model, State(g, mu, last.t), u)
 
     return jax.jacfwd(parts)(jnp.zeros(model.sizes.state))
@@ -139,7 +139,7 @@ def _path_with_inputs(problem: ControlProblem, state: State) -> Float[np.ndarray
     return np.stack([np.asarray(evaluate(path_at, problem.model, state, u)) for u in inputs])
 
 
-def _counted(count: int, one: str, many: str) -> str:
+def _count(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
@@ -212,7 +212,7 @@ def _functions(model: Model, states: State, controls: Inputs) -> tuple[tuple[Arr
     def stage(state: State, u: Inputs) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         def parts(w: Array) -> tuple[Array, Array]:
             dx, du = cut(w, s.state, s.inputs)
-            g, mu = model.moved((state.g, state.momentum), dx)
+            g, mu = model.displace((state.g, state.momentum), dx)
             there = State(g, mu, state.t)
             cost = model.cost(g, model.system.velocity_at(there), u + du, state.t)
             return jnp.asarray(cost), path_at(model, there, u + du)
@@ -224,7 +224,7 @@ def _functions(model: Model, states: State, controls: Inputs) -> tuple[tuple[Arr
     last = jax.tree.map(lambda x: x[-1], states)
 
     def final(w: Array) -> tuple[Array, Array]:
-        g, mu = model.moved((last.g, last.momentum), w)
+        g, mu = model.displace((last.g, last.momentum), w)
         cost = 0.0 if model.final_cost is None else model.final_cost(g, mu)
         end = jnp.zeros(0) if model.end is None else jnp.ravel(model.end(g, mu))
         return jnp.asarray(cost, float), end
@@ -238,6 +238,6 @@ def _functions(model: Model, states: State, controls: Inputs) -> tuple[tuple[Arr
 def _end_slopes(model: Model, node: Array) -> Float[Array, "p n"]:
     def end(w: Array) -> Array:
         assert model.end is not None
-        return jnp.ravel(model.end(*model.moved(model.node(node), w)))
+        return jnp.ravel(model.end(*model.displace(model.node(node), w)))
 
     return jax.jacfwd(end)(jnp.zeros(model.sizes.state))

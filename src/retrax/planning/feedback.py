@@ -69,7 +69,7 @@ def tracking_law(plan: "Plan", Q: ArrayLike, R: ArrayLike) -> TrackingLaw:
     """Return the time-varying regulator about a plan."""
     problem, s = plan.problem, plan.problem.model.sizes
     q, r = _weights("Q", Q, s.state, 0.0), _weights("R", R, s.inputs, 1e-300)
-    A, B, _ = linearised(problem, plan.numbers[0], plan.controls, plan.h)
+    A, B, _ = linearise(problem, plan.numbers[0], plan.controls, plan.h)
     P, gains = q, []
     for a, b in zip(A[::-1], B[::-1], strict=True):
         K = np.linalg.solve(r + b.T @ P @ b, b.T @ P @ a)  # (1)
@@ -122,7 +122,7 @@ def lqr(
     u = np.zeros(s.inputs) if inputs is None else host_finite64("inputs", inputs, (s.inputs,))
     q, r = _weights("Q", Q, s.state, 0.0), _weights("R", R, s.inputs, 1e-300)
     node = Start.of(problem.start).nodes
-    A, B, defect = (x[0] for x in linearised(problem, np.repeat(node, 2, 1), u[None], size))
+    A, B, defect = (x[0] for x in linearise(problem, np.repeat(node, 2, 1), u[None], size))
     moved = np.abs(defect).max() / max(1.0, np.abs(node).max())
     if not moved <= _AT_REST:
         raise BadInput(
@@ -197,7 +197,7 @@ class Linear(NamedTuple):
     defect: Float[np.ndarray, "N n"]
 
 
-def linearised(
+def linearise(
     problem: ControlProblem,
     nodes: Float[np.ndarray, "row node"],
     inputs: Float[np.ndarray, "N m"],

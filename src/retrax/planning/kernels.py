@@ -28,7 +28,7 @@ _MOST, _MOST_PLAIN = 40_000, 60_000
 class Bindable(Protocol):
     """What runs over arrays: machine code or a JAX program."""
 
-    def bound(
+    def bind(
         self, arrays: Sequence[Rows], rounds: int, members: int, lanes: int
     ) -> Callable[[], None]: ...
 
@@ -62,7 +62,7 @@ def _programs(tree: Any, avals: tuple, identity: Fingerprint, native: bool) -> P
     s: Sizes = model.sizes
     counts = [int(np.prod(x.shape)) for x in shapes]
 
-    def made(shared: jax.Array) -> Model:
+    def make(shared: jax.Array) -> Model:
         ends = np.cumsum([0, *counts])
         leaves = [
             shared[a:b].reshape(x.shape).astype(x.dtype)
@@ -71,22 +71,22 @@ def _programs(tree: Any, avals: tuple, identity: Fingerprint, native: bool) -> P
         return jax.tree.unflatten(tree, leaves)[0]
 
     def stage(shared, carried, here, there, own, clock):
-        return [carried, *made(shared).stage(here, there, own, clock)]
+        return [carried, *make(shared).stage(here, there, own, clock)]
 
     def last(shared, carried, here, nu):
-        return [carried, *made(shared).last(here, nu)]
+        return [carried, *make(shared).last(here, nu)]
 
     def move(shared, carried, there, own, dthere, down, lengths):
-        return [carried, *made(shared).move(there, own, dthere, down, lengths)]
+        return [carried, *make(shared).move(there, own, dthere, down, lengths)]
 
     def aim(shared, carried, start, clock):
-        return [carried, *made(shared).aim(start, clock)]
+        return [carried, *make(shared).aim(start, clock)]
 
     def along(shared, carried, start, way, bump, clock):
-        return [carried, *made(shared).along(start, way, bump, clock)]
+        return [carried, *make(shared).along(start, way, bump, clock)]
 
     def between(shared, carried, here, there, part):
-        return [carried, *made(shared).between(here, there, part)]
+        return [carried, *make(shared).between(here, there, part)]
 
     params = sum(counts)
     size = s.state * (s.state + 1) // 2
@@ -158,16 +158,16 @@ class _Compiled:
         self.ports = ports
         members = jax.vmap(function, in_axes=(None, *[1] * (1 + len(ports.reads))), out_axes=1)
 
-        def scanned(shared: jax.Array, carried: jax.Array, reads: list[jax.Array]) -> tuple:
+        def scan(shared: jax.Array, carried: jax.Array, reads: list[jax.Array]) -> tuple:
             def round_(carried, reads):
                 new, *writes = members(shared, carried, *reads)
                 return new, writes
 
             return lax.scan(round_, carried, reads)
 
-        self._run = jax.jit(scanned)
+        self._run = jax.jit(scan)
 
-    def bound(
+    def bind(
         self, arrays: Sequence[Rows], rounds: int, members: int, lanes: int
     ) -> Callable[[], None]:
         counts = (self.ports.shared, self.ports.carried, *self.ports.reads, *self.ports.writes)

@@ -68,7 +68,7 @@ def counts(s: Sizes) -> tuple[int, ...]:
     return (s.state, s.inputs, s.state, s.path, s.state, s.inputs, 1, 1, 1, 1, 1, 1)
 
 
-def measured(s: Sizes, numbers: np.ndarray) -> Measured:
+def name_numbers(s: Sizes, numbers: np.ndarray) -> Measured:
     """Name the numbers that the sweep of `measure` leaves."""
     fields, first = [], s.state
     for count in counts(s):

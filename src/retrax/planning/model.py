@@ -143,7 +143,7 @@ class Model(Frozen):
         g, mu = cut(numbers, self.sizes.element, self.sizes.dim)
         return self.element(g), mu
 
-    def moved(self, node: tuple[Element, Numbers], change: Numbers) -> tuple[Element, Numbers]:
+    def displace(self, node: tuple[Element, Numbers], change: Numbers) -> tuple[Element, Numbers]:
         """Return a state after a change, for derivatives at no change."""
         group, (eta, dmu) = self.system.group, cut(change, self.sizes.dim, self.sizes.dim)
         return group.compose(node[0], group.exp(eta)), node[1] + dmu
@@ -181,7 +181,7 @@ class Model(Frozen):
         g = group.advance(g0, group.expm1(phi))
         mu = system.momentum(g, group.dexp(phi, rate))
         if system.constraint is not None:
-            mu = system.projected(g, mu, t0 + tau * T)
+            mu = system.project_momentum(g, mu, t0 + tau * T)
         mu = jnp.where(tau > 0, mu, mu0)
         leaves = zip(jax.tree.leaves(g), jax.tree.leaves(g0), strict=True)
         numbers = [jnp.ravel(jnp.where(tau > 0, x, y)) for x, y in leaves]
@@ -214,7 +214,7 @@ class Model(Frozen):
 
         def parts(w: Numbers) -> tuple[Numbers, Numbers, Array]:
             dx, du, dh = cut(w, s.state, s.inputs, 1)
-            g, mu = self.moved(start, dx)
+            g, mu = self.displace(start, dx)
             asked, size = u + du, h + dh[0]
             # A frozen input moves nothing, and is brought to what it is by a cost of its own.
             frozen = asked if self.frozen is None else self.frozen
@@ -229,13 +229,13 @@ class Model(Frozen):
             c = jnp.zeros(0) if self.path is None else jnp.ravel(self.path(g, xi, inputs))
             return phi, c, size * (self.cost(g, xi, inputs, t) + 0.5 * (away @ away))
 
-        def sloped(w: Numbers) -> tuple[Numbers, Numbers, Numbers, Array]:
+        def slope_at(w: Numbers) -> tuple[Numbers, Numbers, Numbers, Array]:
             (phi, c, cost), pull = jax.vjp(parts, w)
             (slope,) = pull((lam, -z, jnp.ones(())))
             return phi, slope, c, cost
 
         at = jnp.zeros(s.changes)
-        (phi, slope, c, cost), push = jax.linearize(sloped, at)
+        (phi, slope, c, cost), push = jax.linearize(slope_at, at)
         dphi, hessian, dc, dcost = map(apart, lax.map(push, jnp.eye(s.changes)))
         values = jnp.concatenate([phi, slope, c, cost[None]])
         slopes = [dphi.T.ravel(), upper(hessian), dc.T.ravel(), dcost]
@@ -246,17 +246,17 @@ class Model(Frozen):
         s, node = self.sizes, self.node(here)
 
         def parts(w: Numbers) -> tuple[Numbers, Array]:
-            g, mu = self.moved(node, w)
+            g, mu = self.displace(node, w)
             psi = jnp.zeros(0) if self.end is None else jnp.ravel(self.end(g, mu))
             cost = jnp.zeros(()) if self.final_cost is None else self.final_cost(g, mu)
             return psi, jnp.asarray(cost)
 
-        def sloped(w: Numbers) -> tuple[Numbers, Numbers, Array]:
+        def slope_at(w: Numbers) -> tuple[Numbers, Numbers, Array]:
             (psi, cost), pull = jax.vjp(parts, w)
             (slope,) = pull((nu, jnp.ones(())))
             return psi, slope, cost
 
-        (psi, _, cost), push = jax.linearize(sloped, jnp.zeros(s.state))
+        (psi, _, cost), push = jax.linearize(slope_at, jnp.zeros(s.state))
         dpsi, hessian, dcost = map(apart, lax.map(push, jnp.eye(s.state)))
         return [jnp.concatenate([cost[None], psi, dcost, dpsi.T.ravel(), upper(hessian)])]
 

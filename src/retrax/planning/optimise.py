@@ -10,8 +10,13 @@ from retrax.numerics.known import explaining_leaks
 from retrax.numerics.looks import looking
 from retrax.numerics.meant import explain_keywords
 from retrax.planning.ensemble import optimise_many
-from retrax.planning.explore import explored, nearest
-from retrax.planning.failure import not_reached, path_warning, require_start_on_path, stopped
+from retrax.planning.explore import explore, nearest
+from retrax.planning.failure import (
+    describe_miss,
+    describe_stop,
+    path_warning,
+    require_start_on_path,
+)
 from retrax.planning.kernels import programs
 from retrax.planning.plan import Plan
 from retrax.planning.problem import ControlProblem
@@ -79,10 +84,10 @@ def _optimise(problem: ControlProblem, tries: int | None, iterations: int) -> Pl
         if tries is None and not (sizes.bounded or sizes.path):
             plans.append(Plan(problem, solver.from_ways(start, bumps(problem, 1), problem.steps)))
         if not any(plan.kind == "minimum" for plan in plans):
-            plans += [Plan(problem, found) for found in explored(problem, solver, start, tries)]
+            plans += [Plan(problem, found) for found in explore(problem, solver, start, tries)]
     good = [plan for plan in plans if plan.converged]
     if not good:
-        good = [_reached(problem, solver, start, plans)]
+        good = [_reach(problem, solver, start, plans)]
     best = min(good, key=lambda p: (bool(p.path_broken_at_end), p.kind != "minimum", p.cost))
     problem.integrator.check_step(problem.system, problem.start, best.h)
     best.others = tuple(_others(best, good))
@@ -102,10 +107,10 @@ def _others(best: Plan, plans: list[Plan]) -> list[tuple[float, float]]:
     return found
 
 
-def _reached(problem: ControlProblem, solver: Solver, start: Start, failed: list[Plan]) -> Plan:
+def _reach(problem: ControlProblem, solver: Solver, start: Start, failed: list[Plan]) -> Plan:
     """Come as near to the end as possible, and from there to it; say what is in the way if not."""
     if problem.model.sizes.ends == 0:
-        raise NoPlan(stopped(failed[0], len(failed)), failed[0])
+        raise NoPlan(describe_stop(failed[0], len(failed)), failed[0])
     cost = max(abs(plan.cost) for plan in failed)
     found, there = nearest(problem, solver, start, cost)
     if there:
@@ -113,15 +118,15 @@ def _reached(problem: ControlProblem, solver: Solver, start: Start, failed: list
         plan = Plan(problem, solver.from_iterate(start, guess, _WARM))
         if plan.converged:
             return plan
-        raise NoPlan(stopped(plan, len(failed) + 1), plan)
+        raise NoPlan(describe_stop(plan, len(failed) + 1), plan)
     if problem.model.sizes.bounded and (plan := _just_in_time(problem, solver, start, found)):
         return plan
     last = min(failed, key=lambda p: max(p.residuals["defects"], p.residuals["end"]))
     # A nonholonomic plant at rest cannot go sideways, to first order: that is no proof.
     saddle = problem.system.constraint is not None and not found.minimum[0]
     if saddle or not found.converged[0]:
-        raise NoPlan(stopped(last, len(failed)), last)
-    raise NoPlan(not_reached(problem, found), last)
+        raise NoPlan(describe_stop(last, len(failed)), last)
+    raise NoPlan(describe_miss(problem, found), last)
 
 
 def _just_in_time(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 from retrax.store.objects import Data
 
 # Numbers that differ by less, relative to their size, are the same on another machine.
@@ -38,7 +38,7 @@ def require_same_problem(kept: dict[str, Data], given: dict[str, Data]) -> None:
 def require_possible(told: Mapping[str, Any], residuals: Iterable[str]) -> None:
     """Reject numbers that no search ends with."""
     if told["status"] not in _KINDS:
-        raise BadInput(f"it tells of a plan that is {shown(told['status'])}, which none is.")
+        raise BadInput(f"it tells of a plan that is {quote(told['status'])}, which none is.")
     most = dict.fromkeys(residuals, _UNSOLVED) | {"iterations": 2.0**53, "seconds": np.inf}
     for name, bound in most.items():
         number = float(told[name])

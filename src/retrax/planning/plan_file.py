@@ -24,8 +24,8 @@ from retrax.planning.search import Errors
 from retrax.planning.solve import Found
 from retrax.planning.verification import require_solution
 from retrax.store.checksum import CHECKSUM, checksum_of, require_whole, variables_of
-from retrax.store.netcdf import PLAN, opened, write_netcdf
-from retrax.store.objects import Data, Modules, Trust, Unstorable, decode, encode, trusted
+from retrax.store.netcdf import PLAN, read_whole, write_netcdf
+from retrax.store.objects import Data, Modules, Trust, Unstorable, decode, encode, read_trusted
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -81,7 +81,7 @@ def plan_dataset(plan: Plan) -> "xr.Dataset":
         "others": (("extremal", "cost_and_duration"), np.reshape(plan.others, (-1, 2))),
         PROBLEM: (
             (f"{PROBLEM}_bytes",),
-            np.frombuffer(json.dumps(_encoded(problem), allow_nan=False).encode(), np.uint8),
+            np.frombuffer(json.dumps(_encode(problem), allow_nan=False).encode(), np.uint8),
         ),
     }
     numbers = {name: float(getattr(plan, name)) for name in _NUMBERS}
@@ -119,17 +119,17 @@ def load_plan(
 
     **Raises:** `BadInput` where the file is no whole plan, or solves another problem.
     """
-    place, modules = as_path(path), trusted(trust)
+    place, modules = as_path(path), read_trusted(trust)
     if not place.is_file():
         raise BadInput(f"path = {str(place)!r}: there is no such file.")
-    ds = opened(place)
+    ds = read_whole(place)
     if ds.attrs.get("kind") != PLAN:
         raise BadInput(f"path = {str(place)!r} holds no plan; rx.load reads runs.")
     if problem is not None:
         require_instance("problem", problem, ControlProblem, "a ControlProblem")
     try:
         if problem is not None:
-            require_same_problem(_data(ds), _encoded(problem))
+            require_same_problem(_data(ds), _encode(problem))
             for name, own in (("lower", problem.lower), ("upper", problem.upper)):
                 kept = np.asarray(ds[name].values, float) if name in ds else np.zeros(0)
                 require_same_bounds(name, kept, own)
@@ -157,7 +157,7 @@ def holds_plan(path: str | Path) -> bool:
 # The problem as data
 
 
-def _encoded(problem: ControlProblem) -> dict[str, Data]:
+def _encode(problem: ControlProblem) -> dict[str, Data]:
     """Encode a problem; what a file cannot hold is `None`, and `lacking` says why."""
     parts: dict[str, Any] = {
         "plant": problem.plant,

@@ -23,12 +23,12 @@ from retrax.numerics.checks import (
     float64,
     is_traced,
     output,
+    quote,
     require_double_precision,
     require_instance,
     require_number,
     require_output,
     require_whole,
-    shown,
 )
 from retrax.numerics.meant import explain_keywords
 from retrax.planning.costs import MinimumEffort, MinimumTime
@@ -98,9 +98,9 @@ class ControlProblem:
         if is_traced(plant, self.integrator, start):
             raise BadInput("optimal control problems are made of numbers, not of traced values.")
         require_fit(system, self.integrator)
-        self.start = jax.tree.map(np.asarray, _checked_start(self, start))
-        self.end, self.guess = end, _checked_guess(self, guess)
-        self.duration = _checked_duration(duration)
+        self.start = jax.tree.map(np.asarray, _check_start(self, start))
+        self.end, self.guess = end, _check_guess(self, guess)
+        self.duration = _check_duration(duration)
         self.steps = require_whole("steps", steps, 1, MOST_NODES)
         self.integrator.check_step(system, self.start, self.first_duration / self.steps)
         if isinstance(cost, MinimumTime) and not self.is_free:
@@ -110,7 +110,7 @@ class ControlProblem:
             )
         self.cost, self.final_cost, self.path = cost, final_cost, path
         _require_fitting_cost(self)
-        self.lower, self.upper = _checked_bounds(plant.actuators, bounds)
+        self.lower, self.upper = _check_bounds(plant.actuators, bounds)
         self.model = self._model()
         self.params = np.concatenate(
             [np.ravel(x).astype(float) for x in jax.tree.leaves(self.model)] or [np.zeros(0)]
@@ -178,13 +178,13 @@ class ControlProblem:
         return Model(system, step, cost, final, path, end, frozen, sizes)
 
 
-def _checked_start(problem: ControlProblem, start: object) -> State:
+def _check_start(problem: ControlProblem, start: object) -> State:
     state = require_instance("start", start, State, "a State, as plant.state(g, ...) makes it")
     require_state(problem.system, state, problem.integrator)
     return State(state.g, state.momentum, state.t)
 
 
-def _checked_guess(problem: ControlProblem, guess: object) -> "Plan | None":
+def _check_guess(problem: ControlProblem, guess: object) -> "Plan | None":
     """Return the guess as a plan with states and inputs of the kinds of the problem."""
     from retrax.planning.plan import Plan
 
@@ -229,18 +229,18 @@ def _require_enough_steps(problem: ControlProblem, ends: int) -> None:
         )
 
 
-def _checked_duration(duration: object) -> float | Free:
+def _check_duration(duration: object) -> float | Free:
     if isinstance(duration, Free):
         return duration
     number = as_float(duration)
     if not (np.isfinite(number) and number > 0):
         raise BadInput(
-            f"duration = {shown(duration)} must be a positive number of seconds, or Free(guess)."
+            f"duration = {quote(duration)} must be a positive number of seconds, or Free(guess)."
         )
     return require_number("duration", duration, "> 0", "s")
 
 
-def _checked_bounds(
+def _check_bounds(
     actuators: Actuators, bounds: Any
 ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
     """Return the bounds of the inputs, by default those of the plant; infinite if none."""
@@ -254,12 +254,12 @@ def _checked_bounds(
         given = own
     else:
         if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-            raise BadInput(f"bounds = {shown(bounds)} must be a pair (lower, upper).")
+            raise BadInput(f"bounds = {quote(bounds)} must be a pair (lower, upper).")
         parts = [np.asarray(float64(f"bounds[{k}]", b)) for k, b in enumerate(bounds)]
         for part in parts:
             if part.shape not in ((), (count,)) or np.isnan(part).any():
                 raise BadInput(
-                    f"bounds = {shown(bounds)} must be numbers, or one for each of the {count} "
+                    f"bounds = {quote(bounds)} must be numbers, or one for each of the {count} "
                     "inputs."
                 )
         given = tuple(np.broadcast_to(part, (count,)) for part in parts)

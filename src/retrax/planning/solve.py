@@ -45,7 +45,7 @@ class Start(NamedTuple):
         nodes = np.concatenate([*leaves, np.asarray(states.momentum).T])
         return Start(nodes, np.broadcast_to(np.asarray(states.t, float), (count,)))
 
-    def padded(self, width: int) -> "Start":
+    def pad(self, width: int) -> "Start":
         """Return the same with the last one repeated until there are `width`."""
         more = width - self.nodes.shape[1]
         if more == 0:
@@ -111,13 +111,13 @@ class Solver:
         count = starts.nodes.shape[1]
         with self._workspace(starts, steps) as work:
             P, T = work.width, self.problem.first_duration
-            self.extents = _floored(work.aim(T, work.clock[1, 0]))
+            self.extents = _raise_to_floor(work.aim(T, work.clock[1, 0]))
             work.hills[:, :count] = bumps * self._bump_sizes()[:, None]
             work.hills[:, count:] = work.hills[:, count - 1 : count]
             work.go_along()
             search = self._search(work, np.full(P, T / steps), FIRST, last)
             search.run(self.most)
-            return _found(search, count)
+            return _find(search, count)
 
     def from_iterate(
         self,
@@ -132,12 +132,14 @@ class Solver:
         count = starts.nodes.shape[1]
         with self._workspace(starts, steps or self.problem.steps) as work:
             if not hasattr(self, "extents"):
-                self.extents = _floored(work.aim(self.problem.first_duration, work.clock[1, 0]))
-            h = self._taken_over(work, guess)
+                self.extents = _raise_to_floor(
+                    work.aim(self.problem.first_duration, work.clock[1, 0])
+                )
+            h = self._take_over(work, guess)
             work.X[0][:, 0] = work.starts
             search = self._search(work, h, first, last, elastic)
             search.run(self.most, with_inputs=True)
-            return _found(search, count)
+            return _find(search, count)
 
     def _bump_sizes(self) -> np.ndarray:
         """Limit bumps: as far as the way, and under a constraint in every direction.
@@ -152,7 +154,7 @@ class Solver:
     def _workspace(self, starts: Start, steps: int) -> Iterator[Workspace]:
         problem, sizes = self.problem, self.problem.model.sizes
         P = width(starts.nodes.shape[1], steps)
-        starts = starts.padded(P)
+        starts = starts.pad(P)
         with workspace(self.programs, sizes, problem.params, steps, P) as work:
             work.starts[...], work.clock[1] = starts.nodes, starts.times
             lower, upper = np.split(problem.limits, 2)
@@ -172,7 +174,7 @@ class Solver:
         scales = self._scales(work)
         return Search(work, scales, h, one * low, one * high, first, last, elastic)
 
-    def _taken_over(self, work: Workspace, guess: Iterate) -> np.ndarray:
+    def _take_over(self, work: Workspace, guess: Iterate) -> np.ndarray:
         """Take another solution over at the same parts of its duration; return the steps."""
         N, P, s = work.stages, work.width, work.sizes
         old = guess.stages.shape[1]
@@ -187,7 +189,7 @@ class Solver:
         part = np.ascontiguousarray(np.broadcast_to((place - before)[:, None], (N + 1, P)))
         shared, none = Rows(self.problem.params, 0, 1, 0), Rows(np.zeros(1), 0, 0, 0)
         columns = (N + 1) * P
-        self.programs.between.bound(
+        self.programs.between.bind(
             [shared, none, *(Rows(x, 0, columns, 0) for x in (a, b, part, work.X[0]))],
             *(1, columns, lanes()),
         )()
@@ -202,7 +204,7 @@ class Solver:
 
     def _scales(self, work: Workspace) -> Scales:
         problem, s = self.problem, work.sizes
-        momenta = _floored(np.abs(work.X[0][s.element :]).max(axis=(1, 2)))
+        momenta = _raise_to_floor(np.abs(work.X[0][s.element :]).max(axis=(1, 2)))
         state = np.concatenate([self.extents, momenta])
         ends, end = np.ones(s.ends), problem.model.end
         if isinstance(end, PoseEnd):
@@ -214,7 +216,7 @@ class Solver:
         return Scales(state, np.where(np.isfinite(half), half, np.inf), ends, np.ones(s.path))
 
 
-def _floored(sizes: np.ndarray) -> np.ndarray:
+def _raise_to_floor(sizes: np.ndarray) -> np.ndarray:
     """Raise scales to a tenth of the largest; all are one where nothing moves."""
     top = sizes.max()
     return np.maximum(sizes, 0.1 * top) if top > 0 else np.ones_like(sizes)
@@ -225,7 +227,7 @@ def _along(directions: Array | None, scales: np.ndarray) -> np.ndarray:
     return scales if directions is None else np.abs(np.asarray(directions)) @ scales
 
 
-def _found(search: Search, count: int) -> Found:
+def _find(search: Search, count: int) -> Found:
     work, at = search.work, search.at
 
     def mine(x: np.ndarray) -> np.ndarray:

@@ -54,7 +54,7 @@ def _is_symmetry(plan: "Plan", i: int) -> bool:
     move = np.zeros(model.sizes.dim)
     for far in (0.0, _FAR):
         move[i] = far
-        found = evaluate(_looked_at, model, g, mu, u, t, np.asarray(plan.h), move)
+        found = evaluate(_look_at, model, g, mu, u, t, np.asarray(plan.h), move)
         if far == 0.0:
             before = found
     return all(
@@ -63,7 +63,7 @@ def _is_symmetry(plan: "Plan", i: int) -> bool:
     )
 
 
-def _looked_at(
+def _look_at(
     model: Model, g: Element, mu: Array, u: Array, t: Array, h: Array, move: Array
 ) -> tuple[Array, Array, Array, Array]:
     """Return what a displacement of space by exp(move) must not change, at several states."""

@@ -58,7 +58,7 @@ def require_solution(plan: Plan) -> None:
         f"its cost is {found.cost:.6g}, and not {plan.cost:.6g} as in the file",
     )
     _require(
-        _allowed(problem, plan.T), f"its duration is {plan.T:.6g} s, and not {problem.duration}"
+        _allowance(problem, plan.T), f"its duration is {plan.T:.6g} s, and not {problem.duration}"
     )
 
 
@@ -67,7 +67,7 @@ def _require(holds: bool | np.bool_, what: str) -> None:
         raise BadInput(f"the plan in it does not solve its problem: {what}.")
 
 
-def _allowed(problem: ControlProblem, duration: float) -> bool:
+def _allowance(problem: ControlProblem, duration: float) -> bool:
     allowed, room = problem.duration, _ROUNDING * duration
     if isinstance(allowed, Free):
         return allowed.lower - room <= duration <= allowed.upper + room

@@ -12,7 +12,7 @@ import numpy as np
 from retrax.engine.backends.sweeps import Rows
 from retrax.engine.llvm.host import lanes
 from retrax.planning.kernels import Programs
-from retrax.planning.measure import Measured, counts, measured, start
+from retrax.planning.measure import Measured, counts, name_numbers, start
 from retrax.planning.model import Sizes
 
 
@@ -99,8 +99,8 @@ class Workspace:
 
         start, way = each(self.starts), each(self.way)
         passing = Rows(self.passing, 0, (N + 1) * P, 0)
-        self._aim = programs.aim.bound([shared, none, start, passing, way], 1, P, few)
-        self._along = programs.along.bound(
+        self._aim = programs.aim.bind([shared, none, start, passing, way], 1, P, few)
+        self._along = programs.along.bind(
             [
                 *(shared, none, start, way, each(self.hills)),
                 *(nodes(self.passing, 0), nodes(self.X[0], 0)),
@@ -111,21 +111,21 @@ class Workspace:
         self._evaluate, self._backward, self._forward, self._move = [], [], [], []
         self._measure = []
         for i in range(2):
-            stage = programs.stage.bound(
+            stage = programs.stage.bind(
                 [
                     *(shared, none, nodes(X[i], 0), nodes(X[i], 1), along(V[i])),
                     *(along(self.clock), along(values[i]), along(slopes[i])),
                 ],
                 *(1, N * P, side),
             )
-            last = programs.last.bound(
+            last = programs.last.bind(
                 [shared, none, nodes(X[i], N), each(self.nu[i]), each(self.ends[i])],
                 *(1, P, few),
             )
             self._evaluate.append((stage, last))
             settings, limits = each(self.settings), each(self.limits)
             self._backward.append(
-                programs.backward.bound(
+                programs.backward.bind(
                     [
                         *(Rows(self.weights, 0, 1, 0), each(self.back), back(values[i])),
                         *(back(slopes[i]), back(V[i]), limits, settings, back(self.gains)),
@@ -134,7 +134,7 @@ class Workspace:
                 )
             )
             self._forward.append(
-                programs.forward.bound(
+                programs.forward.bind(
                     [
                         *(none, each(self.ahead), along(self.gains), along(values[i])),
                         *(along(slopes[i]), along(V[i]), limits, settings, each(self.theta)),
@@ -144,7 +144,7 @@ class Workspace:
                 )
             )
             self._measure.append(
-                programs.measure.bound(
+                programs.measure.bind(
                     [
                         *(Rows(self.scales, 0, 1, 0), each(self.sums), along(values[i])),
                         *(along(V[i]), limits, along(self.clock)),
@@ -154,7 +154,7 @@ class Workspace:
             )
             other = 1 - i
             self._move.append(
-                programs.move.bound(
+                programs.move.bind(
                     [
                         *(shared, none, nodes(X[i], 1), along(V[i]), nodes(self.dX, 1)),
                         *(along(self.dV), along(self.lengths), nodes(X[other], 1)),
@@ -186,7 +186,7 @@ class Workspace:
         """Sum up an iterate that has been evaluated."""
         start(self.sizes, self.sums)
         self._measure[which]()
-        return measured(self.sizes, self.sums.copy())
+        return name_numbers(self.sizes, self.sums.copy())
 
     def backward(self, which: int) -> None:
         self._backward[which]()

@@ -14,12 +14,12 @@ from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
     as_float,
     is_traced,
+    quote,
     require_double_precision,
     require_finite,
     require_shape,
     require_whole,
     shape_and_dtype,
-    shown,
 )
 from retrax.numerics.evaluate import as_jax
 from retrax.numerics.known import check_members, depends_on_traced, require_each
@@ -32,7 +32,7 @@ ALLOWED_AT_START = 1e-6
 ALLOWED_OF_DRIFT = 1e-2
 
 
-def started(system: object, state: object) -> Any:
+def start_of(system: object, state: object) -> Any:
     """Return what a run starts from, as a state where the system knows how."""
     require_platform()
     return system.as_state(state) if isinstance(system, AbstractGroupSystem) else state
@@ -97,7 +97,7 @@ def require_system(system: object) -> AbstractGroupSystem:
     if not isinstance(system, AbstractGroupSystem):
         lost = "so give the system that you ran: a file keeps none on a group or space of your own"
         why = f", {lost}" if system is None else ""
-        raise BadInput(f"system = {shown(system)} is not a retrax system{why}.")
+        raise BadInput(f"system = {quote(system)} is not a retrax system{why}.")
     return system
 
 
@@ -143,7 +143,7 @@ def require_possible(
 def require_arrays(name: str, state: State) -> None:
     """Reject a momentum that is not an array, and numbers of another type."""
     if not isinstance(state.momentum, np.ndarray | jax.Array):
-        raise BadInput(f"{name}.momentum = {shown(state.momentum)} must be an array of float64.")
+        raise BadInput(f"{name}.momentum = {quote(state.momentum)} must be an array of float64.")
     for leaf in jax.tree.leaves(state):
         if (dtype := shape_and_dtype(leaf)[1]) != np.float64:
             raise BadInput(f"{name} holds {dtype} numbers, but retrax computes in float64.")
@@ -159,7 +159,7 @@ def require_step_size(h: object) -> None:
 def _require_step_size(h: object) -> None:
     if not 0 < abs(as_float(h)) < math.inf:
         raise BadInput(
-            f"h = {shown(h)} must be a finite number of seconds, and not zero; below zero it goes "
+            f"h = {quote(h)} must be a finite number of seconds, and not zero; below zero it goes "
             "back in time."
         )
 

@@ -13,7 +13,7 @@ from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import is_traced, shown
+from retrax.numerics.checks import is_traced, quote
 from retrax.numerics.reuse import remember
 
 # What may be run: a system, or one with inputs.
@@ -22,7 +22,7 @@ Plant = AbstractGroupSystem | Actuated
 _MOST = 16
 
 
-def unwrapped(
+def unwrap(
     plant: object, integrator: AbstractIntegrator, control: object
 ) -> tuple[Any, AbstractIntegrator]:
     """Return what moves, and how a step of it is taken under `control`.
@@ -52,13 +52,13 @@ def _free(plant: Actuated) -> AbstractGroupSystem:
     return plant.system
 
 
-def begun(system: object, integrator: AbstractIntegrator, state: object) -> Any:
+def begin_run(system: object, integrator: AbstractIntegrator, state: object) -> Any:
     """Return a start with what a controller keeps, and without what another has kept."""
     if not isinstance(state, State) or not isinstance(system, AbstractGroupSystem):
         return state  # the checks of a run say what is wrong with it
     if state.control is None and not isinstance(integrator, Driven):
         return state
-    return integrator.begun(system, state)
+    return integrator.begin(system, state)
 
 
 def require_control(control: object) -> AbstractControl:
@@ -69,7 +69,7 @@ def require_control(control: object) -> AbstractControl:
         how = "rx.Feedback(law) lets it act within each step, rx.Sampled(law, period=...) samples"
     else:
         how = "a table is rx.Signal(t, u), a law rx.Feedback(law) or rx.Sampled(law, period=...)"
-    raise BadInput(f"control = {shown(control)} does not say how it drives: {how}.")
+    raise BadInput(f"control = {quote(control)} does not say how it drives: {how}.")
 
 
 class _DrivenIntegrators:
@@ -86,19 +86,19 @@ class _DrivenIntegrators:
         self, integrator: AbstractIntegrator, plant: Actuated, control: AbstractControl
     ) -> Driven:
         if is_traced(integrator, plant, control):
-            return _driven(integrator, plant, control)
+            return _drive(integrator, plant, control)
         arrays, written = jax.tree.flatten(integrator)
         these = (id(integrator) if arrays else written, id(plant), id(control))
         if these not in self._kept:
             # Keeps them alive, so that no other object has their numbers.
-            self._kept[these] = _driven(integrator, plant, control), plant
+            self._kept[these] = _drive(integrator, plant, control), plant
             while len(self._kept) > _MOST:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(these)
         return self._kept[these][0]
 
 
-def _driven(integrator: AbstractIntegrator, plant: Actuated, control: AbstractControl) -> Driven:
+def _drive(integrator: AbstractIntegrator, plant: Actuated, control: AbstractControl) -> Driven:
     driven = Driven(integrator, plant.actuators, control)
     driven.check(plant.system)
     return driven

@@ -16,8 +16,8 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import output, shape_and_dtype
 from retrax.numerics.evaluate import evaluate
-from retrax.run.drive import require_control, unwrapped
-from retrax.run.member_checks import stacked_systems
+from retrax.run.drive import require_control, unwrap
+from retrax.run.member_checks import stack_systems
 
 T = TypeVar("T")
 
@@ -39,10 +39,10 @@ class DrivenMembers(NamedTuple):
         return first_of(self.integrator) if self.own else self.integrator
 
 
-def stacked_plants(plants: Sequence[Any]) -> Any:
+def stack_plants(plants: Sequence[Any]) -> Any:
     """Return plants of one kind as one, its arrays stacked along a first axis."""
     given = [plant.dense() if isinstance(plant, Actuated) else plant for plant in plants]
-    return stacked_systems(given)
+    return stack_systems(given)
 
 
 def driven_members(
@@ -55,9 +55,9 @@ def driven_members(
     """Unwrap the plants and controllers of an ensemble; `several`: one plant for each member."""
     if control is None or not isinstance(plant, Actuated) or not isinstance(states, State):
         one = control[0] if isinstance(control, list | tuple) and control else control
-        return DrivenMembers(*unwrapped(plant, integrator, one), own=False)
+        return DrivenMembers(*unwrap(plant, integrator, one), own=False)
     members = len(np.atleast_1d(states.t))
-    drives, listed = _stacked(control, members)
+    drives, listed = _stack(control, members)
     own_actuators = several or _has_own_actuators(plant, members)
     actuators = first_of(plant.actuators) if own_actuators else plant.actuators
     system = plant.system
@@ -65,7 +65,7 @@ def driven_members(
     one = first_of(drives) if own_control else drives
     one.check(system, actuators.count)
     if not own_actuators and not own_control:
-        return DrivenMembers(*unwrapped(plant, integrator, drives), own=False)
+        return DrivenMembers(*unwrap(plant, integrator, drives), own=False)
     both = Driven(
         integrator,
         plant.actuators if own_actuators else spread(plant.actuators, members),
@@ -80,7 +80,7 @@ def _with_spread_base(driven: Driven, members: int) -> Driven:
     return Driven(base, driven.actuators, driven.control)
 
 
-def _stacked(control: object, members: int) -> tuple[AbstractControl, bool]:
+def _stack(control: object, members: int) -> tuple[AbstractControl, bool]:
     """Return the controllers as one, and whether there is one for each member."""
     if not isinstance(control, list | tuple):
         return require_control(control), False
@@ -90,7 +90,7 @@ def _stacked(control: object, members: int) -> tuple[AbstractControl, bool]:
             f"control is a list of {len(drives)} controllers, but there are {members} states: one "
             "for each member is needed, or one for all."
         )
-    return stacked_systems(drives, "controllers"), True
+    return stack_systems(drives, "controllers"), True
 
 
 def _has_own_actuators(plant: Actuated, members: int) -> bool:
@@ -150,7 +150,7 @@ def check_runs(parts: DrivenMembers, t: np.ndarray, h: float, steps: int) -> Non
             return
 
 
-def begun_members(parts: DrivenMembers, states: State, shared: bool) -> State:
+def begin_members(parts: DrivenMembers, states: State, shared: bool) -> State:
     """Return the starts of all members, with what their controllers keep."""
     if not isinstance(parts.integrator, Driven) or not isinstance(parts.one, Driven):
         return alone(states)

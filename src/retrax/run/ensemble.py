@@ -23,20 +23,20 @@ from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
 from retrax.numerics.looks import looking
 from retrax.numerics.meant import explain_keywords
-from retrax.run.checks import gigabytes, require_memory, started
+from retrax.run.checks import gigabytes, require_memory, start_of
 from retrax.run.chunks import Chunks, saved_steps
 from retrax.run.drive import Plant
 from retrax.run.driven_members import (
-    begun_members,
+    begin_members,
     check_runs,
     driven_members,
     spread,
-    stacked_plants,
+    stack_plants,
 )
 from retrax.run.member_checks import require_ensemble
 from retrax.run.progress_bar import ProgressOption, Reporter, reporter
-from retrax.run.spans import steps_asked
-from retrax.trajectory.inputs import asked_of_members, limited, saturated
+from retrax.run.spans import count_steps
+from retrax.trajectory.inputs import ask_members, limit, saturation_warning
 from retrax.trajectory.observe import turns
 from retrax.trajectory.provenance import provenance
 
@@ -92,16 +92,16 @@ def ensemble(
     """
     method = as_integrator(integrator)
     several = isinstance(system, list | tuple)
-    given: Any = stacked_plants(system) if several else system
+    given: Any = stack_plants(system) if several else system
     parts = driven_members(given, method, control, states, several)
     moving = parts.system
-    starts, host = _at_hand(started(moving, states), backend, devices)
+    starts, host = _at_hand(start_of(moving, states), backend, devices)
     known = False if several else None
-    count = steps_asked(starts, h, steps, until)
+    count = count_steps(starts, h, steps, until)
     shared = require_ensemble(moving, parts.one, starts, h, count, save_every, known, host)
     check_runs(parts, np.asarray(starts.t), float(h), int(count))
     runs = run_members(
-        moving, parts.integrator, begun_members(parts, starts, shared), float(h), int(count),
+        moving, parts.integrator, begin_members(parts, starts, shared), float(h), int(count),
         None if save_every is None else int(save_every),
         shared=shared, own=parts.own, backend=backend, devices=devices, progress=progress,
     )  # fmt: skip
@@ -187,11 +187,11 @@ def run_members(
     def inputs(states: State) -> np.ndarray:
         """Return what drives each state; a warning says where actuators saturate."""
         assert isinstance(integrator, Driven)
-        u = asked_of_members(system, integrator, states, h, shared)
-        doubt = saturated(integrator, u, "saved states of members")
+        u = ask_members(system, integrator, states, h, shared)
+        doubt = saturation_warning(integrator, u, "saved states of members")
         if doubt is not None:
             warn(doubt)
-        return limited(integrator, u)
+        return limit(integrator, u)
 
     return members_dataset(
         eqx.tree_at(lambda state: state.t, at, times),

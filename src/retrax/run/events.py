@@ -91,7 +91,7 @@ class Lookout:
         now = np.asarray(evaluate(_values, self.integrator, self._system, state))
         return inner, Seen(np.full_like(now, np.nan), now)
 
-    def asleep(self, at: Progress) -> Progress:
+    def mute(self, at: Progress) -> Progress:
         """Return the progress with events that are not looked at in the next step."""
         assert at.memory is not None
         inner, (_, now) = at.memory
@@ -110,7 +110,7 @@ class Lookout:
         for name, *values in zip(self.names, *map(np.asarray, seen), strict=True):
             if np.isnan(values).all():
                 return Halt(False, name)
-        memory = Packing.rows(self.asleep(at).memory)[:, 0]
+        memory = Packing.rows(self.mute(at).memory)[:, 0]
         step = _Step(self._single, start, memory, len(self.events), self._h)
         if step.fails():
             return None
@@ -143,7 +143,7 @@ class Lookout:
         for tau, k, one in crossed:
             if stops and tau > stops[0][0]:
                 break
-            numbers, _ = step.taken(one.tau)
+            numbers, _ = step.take(one.tau)
             numbers[held:-1] = step.start[held:-1]  # what acts in this step
             self.found.append(Found(k, numbers, one.turn))
         if stops:
@@ -223,7 +223,7 @@ class _Step(NamedTuple):
     count: int
     h: float
 
-    def taken(self, tau: float) -> tuple[np.ndarray, np.ndarray]:
+    def take(self, tau: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the numbers at the end of a step of size `tau`, and what the events are there.
 
         Or of the next longer one that can be taken: the whole step can.
@@ -239,10 +239,10 @@ class _Step(NamedTuple):
     def parts(self, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return sizes of shorter steps, the whole one last, and the events at their ends."""
         times = self.h * np.arange(_PARTS + 1) / _PARTS
-        return times, np.array([now, *(self.taken(tau)[1] for tau in times[1:])])
+        return times, np.array([now, *(self.take(tau)[1] for tau in times[1:])])
 
     def value_of(self, event: int) -> Any:
-        return lambda tau: float(self.taken(tau)[1][event])
+        return lambda tau: float(self.take(tau)[1][event])
 
 
 def _values(watching: Watching, system: AbstractGroupSystem, state: State) -> Any:

@@ -77,11 +77,11 @@ def explain(
             "or a force may be singular there, or the motion unstable at this step size."
         )
     else:
-        what, why = _unsolved(system, info, moved)
+        what, why = _explain_equations(system, info, moved)
         blamed = integrator.fault(system, at.state, h) or fault_of_constraint(system, at.state, h)
-    said = [why, _told_inputs(driven, system, at.state, h) if driven else None]
+    said = [why, _describe_inputs(driven, system, at.state, h) if driven else None]
     if issubclass(error, ContactLost) or (ended is not None and error is StepFailed):
-        return error, _joined(f"{where} {what}.", *said, kept.capitalize())
+        return error, _join(f"{where} {what}.", *said, kept.capitalize())
     advice = advised_step(shorter, h, takes)
     if unsolved:
         said.insert(1, blamed or reach(system, at.state, h, takes, advice))
@@ -94,14 +94,16 @@ def explain(
         last = "No step longer than a hundredth of it works there either"
     else:
         last = f"Try h = {advice:.2g} (it is {h:.2g} now)"
-    return error, _joined(f"{where} {what}.", *said, f"{last}; {kept}")
+    return error, _join(f"{where} {what}.", *said, f"{last}; {kept}")
 
 
-def _joined(*sentences: str | None) -> str:
+def _join(*sentences: str | None) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _unsolved(system: AbstractGroupSystem, info: StepInfo, moved: float) -> tuple[str, str | None]:
+def _explain_equations(
+    system: AbstractGroupSystem, info: StepInfo, moved: float
+) -> tuple[str, str | None]:
     """Say what became of the equations of a step that moves by `moved`, and what was seen."""
     left, count = float(info.residual), int(info.iterations)
     if left <= ACCEPT and system.constraint is not None:
@@ -121,7 +123,9 @@ def _unsolved(system: AbstractGroupSystem, info: StepInfo, moved: float) -> tupl
     return what, f"The step is short: it moves by |h xi| = {moved:.3g} on the group."
 
 
-def _told_inputs(integrator: Driven, system: AbstractGroupSystem, state: State, h: float) -> str:
+def _describe_inputs(
+    integrator: Driven, system: AbstractGroupSystem, state: State, h: float
+) -> str:
     """Return the inputs at the start of a step, which may be why it failed."""
     now = jax.tree.map(jnp.asarray, state)
     u = jax.jit(lambda driven, size: driven.inputs(system, now, size))(integrator, jnp.asarray(h))

@@ -84,7 +84,7 @@ def require_ensemble(
         _require_a_system_each(system, members)
     one = system if shared else jax.tree.map(lambda x: x[0], system)
     require_fit(one, integrator)
-    if uses_traced(one, integrator, integrator.begun(one, alike)):
+    if uses_traced(one, integrator, integrator.begin(one, alike)):
         raise BadInput(_TRACED)
     _require_each(one, states)
     if not shared:
@@ -107,7 +107,7 @@ def _require_members(states: State) -> int:
     return lengths.pop()
 
 
-def stacked_systems(systems: Sequence[Stacked], what: str = "systems") -> Stacked:
+def stack_systems(systems: Sequence[Stacked], what: str = "systems") -> Stacked:
     """Stack systems of the same kind, with a first axis in all arrays."""
     kinds = {
         (jax.tree.structure(system), tuple(np.shape(x) for x in jax.tree.leaves(system)))

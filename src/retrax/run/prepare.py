@@ -17,13 +17,13 @@ from retrax.numerics.fingerprint import content
 from retrax.numerics.known import explaining_leaks
 from retrax.numerics.looks import looking
 from retrax.numerics.meant import explain_keywords
-from retrax.numerics.watch import kept
+from retrax.numerics.watch import copy_parts
 from retrax.run.checks import require_count, require_step_size, require_system
-from retrax.run.drive import Plant, begun, unwrapped
+from retrax.run.drive import Plant, begin_run, unwrap
 from retrax.run.progress_bar import ProgressOption, is_shown, require_progress
 from retrax.run.ready_loop import ReadyLoop, is_quiet
 from retrax.run.simulate import run_quickly, simulate
-from retrax.run.spans import steps_asked
+from retrax.run.spans import count_steps
 from retrax.trajectory.trajectory import Trajectory
 
 
@@ -47,7 +47,7 @@ class PreparedRun:
         progress: ProgressOption,
         backend: str,
     ):
-        system, integrator = kept((system, integrator))
+        system, integrator = copy_parts((system, integrator))
         self.system, self.integrator, self.backend = system, integrator, backend
         self.h, self.save_every, self._progress = h, save_every, progress
         known = is_quiet() and not is_traced(system, integrator, h)
@@ -79,8 +79,8 @@ class PreparedRun:
         not finite; it carries the trajectory up to there. `BadInput` where the run cannot start.
         """
         with looking(self._looks):
-            state = begun(self.system, self.integrator, state)
-            steps = steps if until is None else steps_asked(state, self.h, steps, until)
+            state = begin_run(self.system, self.integrator, state)
+            steps = steps if until is None else count_steps(state, self.h, steps, until)
             if self._ready is not None and not is_shown(self._progress):
                 run = run_quickly(self._ready, state, self.h, steps, self.save_every)
                 if run is not None:
@@ -131,7 +131,7 @@ def prepare(
 
     **Raises:** `BadInput` where no run of this kind can start.
     """
-    moving, method = unwrapped(system, as_integrator(integrator), control)
+    moving, method = unwrap(system, as_integrator(integrator), control)
     require_double_precision()
     require_fit(require_system(moving), method)
     require_step_size(h)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -46,7 +46,7 @@ def require_progress(progress: object) -> None:
     if callable(progress) and not isinstance(progress, type):
         _require_two_arguments(progress)
     elif progress is not None and not isinstance(progress, bool):
-        raise BadInput(f"progress = {shown(progress)} must be None, True, False or a function.")
+        raise BadInput(f"progress = {quote(progress)} must be None, True, False or a function.")
 
 
 def is_shown(progress: object) -> bool:
@@ -60,7 +60,7 @@ def _require_two_arguments(progress: Reporter) -> None:
         inspect.signature(progress).bind(0, 1)
     except TypeError as cause:
         raise BadInput(
-            f"progress = {shown(progress)} must be a function of (done, total), but {cause}."
+            f"progress = {quote(progress)} must be a function of (done, total), but {cause}."
         ) from cause
     except ValueError:  # a function of another language, whose arguments cannot be looked at
         return

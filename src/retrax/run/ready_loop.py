@@ -24,10 +24,10 @@ from retrax.numerics.fingerprint import Content, Fingerprint, fingerprint
 from retrax.numerics.known import nothing_is_traced
 from retrax.numerics.looks import looking, settings
 from retrax.numerics.reuse import remember
-from retrax.numerics.watch import Watch, is_open, kept
+from retrax.numerics.watch import Watch, copy_parts, is_open
 from retrax.run.checks import is_possible_anywhere, require_possible
 from retrax.run.chunks import Chunks
-from retrax.run.running import interrupted
+from retrax.run.running import interruption
 from retrax.spaces.group_itself import GroupItself
 from retrax.trajectory.energy_band import escape
 from retrax.trajectory.inputs import saturation
@@ -72,22 +72,22 @@ class ReadyLoop:
         space = self._space = system.configuration_space
         g = jax.tree.map(lambda x: np.zeros(x.shape), space.layout())
         momentum: Any = np.zeros(system.group.dim)
-        self._example = integrator.begun(system, State(g=g, momentum=momentum, t=0.0))
+        self._example = integrator.begin(system, State(g=g, momentum=momentum, t=0.0))
         self._packing = Packing(self._example)
         parts = jax.tree.leaves((system, integrator))
         self._is_open = not frozen and is_open((system, integrator))
         self._changes_in_place = self._is_open or any(isinstance(x, np.ndarray) for x in parts)
         self._turns = bool(system.group.angles().any())
-        self._looks = type(system).overlooked is not AbstractGroupSystem.overlooked
+        self._looks = type(system).find_overlooked is not AbstractGroupSystem.find_overlooked
         self._checks_run = type(integrator).check_run is not AbstractIntegrator.check_run
         self._checks_step = type(integrator).check_step is not AbstractIntegrator.check_step
         self._anywhere = is_possible_anywhere(system)
         self._ends_fit = self._anywhere and "group" in integrator.preserves
         self._chunks = Chunks.of_run(8 * self._packing.size, 1, None)
         self._known: tuple[bytes, ...] = ()
-        self._ready = self._made()
+        self._ready = self._compile()
 
-    def _made(self) -> _Ready | None:
+    def _compile(self) -> _Ready | None:
         """Compile for what functions read now."""
         clock = time.perf_counter()
         self._known = ()
@@ -130,7 +130,7 @@ class ReadyLoop:
         compiled = 0.0
         now = ready.read if self._frozen else self._same(ready)
         if now is None:
-            ready = self._ready = self._made()
+            ready = self._ready = self._compile()
             now = None if ready is None else ready.read
             compiled = time.perf_counter() - started
         if ready is None or now is None:
@@ -142,10 +142,10 @@ class ReadyLoop:
         clock = time.perf_counter()
         try:
             rows = ready.loop.records(
-                numbers, h, records, save_every, rest, self._changed(ready, now)
+                numbers, h, records, save_every, rest, self._changed_parameters(ready, now)
             )
         except KeyboardInterrupt as stopped:
-            raise interrupted(0, steps) from stopped
+            raise interruption(0, steps) from stopped
         if rows is None:
             return None
         if self._checks_run:  # last: the ordinary way warns too
@@ -165,7 +165,7 @@ class ReadyLoop:
 
     def _trajectory(self, records: Records, identity: Fingerprint, **rest: Any) -> Trajectory:
         parts = self.system, self.integrator
-        parts = kept(parts) if self._is_open else parts
+        parts = copy_parts(parts) if self._is_open else parts
         run = Trajectory.of_records(
             records,
             Origin(*parts, NativeLoop.name),
@@ -174,7 +174,7 @@ class ReadyLoop:
         )
         if self._ends_fit:
             self._known = (*self._known[:1], records.numbers[-1, :-1].tobytes())
-        if self._looks and (doubt := self.system.overlooked(run.states)) is not None:
+        if self._looks and (doubt := self.system.find_overlooked(run.states)) is not None:
             warn(doubt)
         if self._turns and not records.intervals[:, 2].max() <= SHORT:
             warning = aliasing(run)
@@ -196,7 +196,7 @@ class ReadyLoop:
         differ = changes(ready.read.looks, now.looks)
         return now if set(differ) <= set(ready.loop.structure.places) else None
 
-    def _changed(self, ready: _Ready, now: Content) -> Sequence[np.ndarray]:
+    def _changed_parameters(self, ready: _Ready, now: Content) -> Sequence[np.ndarray]:
         """Return the parameters of a run, if they are not those with which the loop was made."""
         if not self._changes_in_place and now is ready.read:
             return ()
@@ -289,7 +289,7 @@ class _ReadyLoops:
             return pair.ready_loop()
         if not isinstance(system, AbstractGroupSystem) or is_traced(system, integrator):
             return None
-        alike = (id(system), _named(integrator), backend)
+        alike = (id(system), _shared_identity(integrator), backend)
         pair = self._kept.get(alike)
         if pair is None:
             return None
@@ -302,7 +302,7 @@ class _ReadyLoops:
         """Keep a pair that has been seen to fit, so that its next run finds a loop."""
         pair = _Pair(system, integrator, backend)
         self._kept[id(system), id(integrator), backend] = pair
-        self._kept[id(system), _named(integrator), backend] = pair
+        self._kept[id(system), _shared_identity(integrator), backend] = pair
         while len(self._kept) > 2 * _MOST:
             self._kept.popitem(last=False)
 
@@ -319,7 +319,7 @@ class _Pair:
         return self._made
 
 
-def _named(integrator: AbstractIntegrator) -> Hashable:
+def _shared_identity(integrator: AbstractIntegrator) -> Hashable:
     """Return what is the same for integrators that are written alike, where they have no arrays."""
     leaves, structure = jax.tree.flatten(integrator)
     found = fingerprint(structure)

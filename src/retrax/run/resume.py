@@ -20,10 +20,10 @@ from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.events import Event, Stop, Watched, as_events
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import reason, shown
+from retrax.numerics.checks import quote, reason
 from retrax.numerics.meant import explain_keywords
 from retrax.run.checks import require_count, require_room, require_run
-from retrax.run.drive import Plant, unwrapped
+from retrax.run.drive import Plant, unwrap
 from retrax.run.events import Lookout
 from retrax.run.progress_bar import ProgressOption
 from retrax.run.running import Running, finish_with_checkpoint
@@ -36,7 +36,7 @@ from retrax.store.checkpoint_read import (
     trajectory_of,
 )
 from retrax.store.checkpoint_write import Store, unwritable
-from retrax.store.objects import Modules, NeedsImport, Trust, trusted
+from retrax.store.objects import Modules, NeedsImport, Trust, read_trusted
 from retrax.store.run_objects import decode_object, require_fit, state_like, with_kept
 from retrax.trajectory.provenance import environment
 from retrax.trajectory.run import Plan, Run
@@ -84,33 +84,33 @@ def resume(
     there is no checkpoint, it is damaged, another process is writing it, or it names a module that
     is not in `trust`.
     """
-    place, modules = as_path(path, "a checkpoint"), trusted(trust)
+    place, modules = as_path(path, "a checkpoint"), read_trusted(trust)
     read_record(place)  # no lock is left in a folder that is no checkpoint
     with contextlib.ExitStack() as stack:
-        lock = _locked(place)
+        lock = _lock(place)
         if isinstance(lock, WritingLock):
             stack.callback(lock.release)
         stored = read_checkpoint(place)
-        with _told(stored):
-            given = _driven(stored, system, integrator, control)
+        with _explain_forgery(stored):
+            given = _unwrap(stored, system, integrator, control)
             moving, method = _objects(stored, *given, modules)
             _raise_failure(stored, moving, method)
             wanted = _steps(stored, steps)
-            if _ended_by_event(stored, steps):
+            if _is_ended_by_event(stored, steps):
                 return trajectory_of(stored, moving, method)
-            watched = _watched(stored, moving, events)
+            watched = _watch(stored, moving, events)
             if wanted == stored.record["completed"]:
                 return trajectory_of(stored, moving, method)
             if isinstance(lock, BadInput):
                 raise lock
-            running = _prepared(stored, moving, method, wanted, watched)
-            store = _reopened(stored, running, lock)
+            running = _prepare(stored, moving, method, wanted, watched)
+            store = _reopen(stored, running, lock)
         stack.pop_all()
     checkpoint = Checkpoint(store, running, sent=len(running.saved))
     return finish_with_checkpoint(running, checkpoint, progress)
 
 
-def _locked(path: Path) -> WritingLock | BadInput:
+def _lock(path: Path) -> WritingLock | BadInput:
     """Take the right to write before anything is read; or return why nothing can be written."""
     try:
         return WritingLock(path)
@@ -119,7 +119,7 @@ def _locked(path: Path) -> WritingLock | BadInput:
 
 
 @contextlib.contextmanager
-def _told(stored: Stored) -> Iterator[None]:
+def _explain_forgery(stored: Stored) -> Iterator[None]:
     """Turn an error that a forged file causes into a sentence about the file."""
     try:
         yield
@@ -134,7 +134,7 @@ def _told(stored: Stored) -> Iterator[None]:
         ) from cause
 
 
-def _prepared(
+def _prepare(
     stored: Stored,
     system: AbstractGroupSystem,
     integrator: AbstractIntegrator,
@@ -142,7 +142,7 @@ def _prepared(
     events: dict[str, Event | Stop],
 ) -> Running:
     """Return the run at the step where its checkpoint restarts it."""
-    state = _started(stored, system, integrator, steps)
+    state = _start(stored, system, integrator, steps)
     require_room(8 * Packing(state).size, steps, stored.record["save_every"])
     running = _running(stored, system, integrator, state, steps, events)
     _compare(stored, running)
@@ -151,7 +151,7 @@ def _prepared(
     return running
 
 
-def _driven(
+def _unwrap(
     stored: Stored, system: object, integrator: object, control: object
 ) -> tuple[object, object]:
     """Unwrap what is given of a driven run; reject half of one."""
@@ -173,7 +173,7 @@ def _driven(
             f"path = {path!r} goes on with control = {control!r} where it is told what that "
             "drives, and how: rx.resume(path, system=plant, integrator=..., control=...)."
         )
-    return unwrapped(system, as_integrator(integrator), control)
+    return unwrap(system, as_integrator(integrator), control)
 
 
 def _objects(
@@ -192,7 +192,7 @@ def _objects(
     moving = decode_object(stored.start, "system", trust) if system is None else system
     method = decode_object(stored.start, "integrator", trust) if integrator is None else integrator
     if not isinstance(moving, AbstractGroupSystem):
-        raise BadInput(f"system = {shown(moving)} is not a retrax system.")
+        raise BadInput(f"system = {quote(moving)} is not a retrax system.")
     if system is None:
         require_fit(moving, stored.states())
     return moving, as_integrator(method)
@@ -220,20 +220,18 @@ def _steps(stored: Stored, wanted: object) -> int:
     return steps
 
 
-def _ended_by_event(stored: Stored, steps: object) -> bool:
+def _is_ended_by_event(stored: Stored, steps: object) -> bool:
     """Tell whether an event has ended the run; reject more steps of one that it has."""
     name = stored.record.get("events", {}).get("ended_by")
     if name is not None and steps is not None:
         raise BadInput(
-            f"steps = {shown(steps)}, but the run in {str(stored.path)!r} was ended by its event "
-            f"{shown(name)}: rx.simulate(run.system, run.integrator, run.final, ...) goes on."
+            f"steps = {quote(steps)}, but the run in {str(stored.path)!r} was ended by its event "
+            f"{quote(name)}: rx.simulate(run.system, run.integrator, run.final, ...) goes on."
         )
     return name is not None
 
 
-def _watched(
-    stored: Stored, system: AbstractGroupSystem, events: object
-) -> dict[str, Event | Stop]:
+def _watch(stored: Stored, system: AbstractGroupSystem, events: object) -> dict[str, Event | Stop]:
     """Return what the run looks out for; reject other events than it did."""
     names = list(stored.record.get("events", {}).get("names", ()))
     found = {} if events is None else as_events(system, events)
@@ -246,7 +244,7 @@ def _watched(
     return found
 
 
-def _started(
+def _start(
     stored: Stored, system: AbstractGroupSystem, integrator: AbstractIntegrator, steps: int
 ) -> State:
     """Return the state in which the run began, checked to fit the system."""
@@ -310,7 +308,7 @@ def _memory(stored: Stored, running: Running, state: State) -> Memory | None:
     return packing.unpack_one(numbers)
 
 
-def _reopened(stored: Stored, running: Running, lock: WritingLock) -> Store:
+def _reopen(stored: Stored, running: Running, lock: WritingLock) -> Store:
     """Reopen the files to go on with.
 
     A longer run does not save the last state of one that ended between two saved states: it is

@@ -22,7 +22,7 @@ from retrax.run.failure import ending_of, explain
 from retrax.run.listening import listening
 from retrax.run.progress_bar import Reporter, reporter
 from retrax.trajectory.energy_band import escape
-from retrax.trajectory.inputs import asked, limited, saturation
+from retrax.trajectory.inputs import ask_inputs, limit, saturation
 from retrax.trajectory.observe import aliasing
 from retrax.trajectory.provenance import provenance
 from retrax.trajectory.run import Run
@@ -107,7 +107,7 @@ class Running:
         found = []
         for leaves in chunks:
             states, _ = jax.tree.unflatten(self._tree, leaves)
-            u = limited(driven, asked(self.begun.system, driven, states, float(plan.h)))
+            u = limit(driven, ask_inputs(self.begun.system, driven, states, float(plan.h)))
             found.append([*leaves, u])
         return found
 
@@ -126,7 +126,7 @@ class Running:
                 here, records, every, self.chunks.capacity, whole=False
             )
             if self.at.failed and self.lookout is not None:
-                states, intervals = self._halted(self.lookout, here, states, intervals, every)
+                states, intervals = self._handle_halt(self.lookout, here, states, intervals, every)
             if self.at.failed or len(intervals.residual):
                 self._keep(states, intervals)
             self.seconds = before + time.perf_counter() - clock
@@ -135,7 +135,7 @@ class Running:
                 break
         self.seconds = before + time.perf_counter() - clock
 
-    def _halted(
+    def _handle_halt(
         self, lookout: Lookout, here: Progress, states: State, intervals: Interval, every: int
     ) -> tuple[State, Interval]:
         """Look for events where the loop has halted, and go on from there if there are any.
@@ -143,25 +143,25 @@ class Running:
         Return what a chunk that failed has brought: nothing where events explain it.
         """
         after, filled = self.at, len(intervals.residual)
-        at = self.loop.caught_up(here, after, states, every, self.chunks.capacity)
+        at = self.loop.catch_up(here, after, states, every, self.chunks.capacity)
         halt = lookout.look(at, self.loop.name)
         if halt is None:
             return states, intervals
         if filled:
             self.at = at._replace(step=np.int64(int(here.step) + filled * every))
             self._keep(states, intervals)
-        self.since = joined(self.since, at.interval)
+        self.since = join(self.since, at.interval)
         self._lost = halt.lost
         if halt.lost is not None:
             self.at = after
         else:
-            self.at = lookout.asleep(at._replace(interval=_QUIET))
+            self.at = lookout.mute(at._replace(interval=_QUIET))
         if halt.stopped and int(at.step) % self.begun.plan.save_every != 0:
             self.save(at.state, self.since)
         nothing = jax.tree.map(lambda x: np.asarray(x)[:0], (states, intervals))
         return nothing
 
-    def events_told(self) -> dict[str, Any]:
+    def events_record(self) -> dict[str, Any]:
         """Return what a checkpoint stores of events."""
         return {} if self.lookout is None else {"events": self.lookout.result().data()}
 
@@ -177,17 +177,17 @@ class Running:
             rows = jax.tree.leaves((states, intervals))
             self.saved += [rows] * (count > 0)
             if step % self.begun.plan.save_every != 0:
-                self.save(self.at.state, joined(self.since, self.at.interval))
+                self.save(self.at.state, join(self.since, self.at.interval))
         elif self._saves(step):
             if self.since.iterations or self.since.increment:
                 last = jax.tree.map(lambda x: x[0], intervals)
-                intervals = jax.tree.map(lambda x: np.asarray(x)[None], joined(self.since, last))
+                intervals = jax.tree.map(lambda x: np.asarray(x)[None], join(self.since, last))
             self.saved.append(jax.tree.leaves((states, intervals)))
             # The end of this run may lie between two saved states of a longer one.
             between = step % self.begun.plan.save_every
             self.since = jax.tree.map(lambda x: x[-1], intervals) if between else _QUIET
         else:
-            self.since = joined(self.since, jax.tree.map(lambda x: x[0], intervals))
+            self.since = join(self.since, jax.tree.map(lambda x: x[0], intervals))
 
     def _saves(self, step: int) -> bool:
         plan = self.begun.plan
@@ -277,7 +277,7 @@ class Running:
         return not bool(at.failed)
 
 
-def joined(first: Interval, then: Interval) -> Interval:
+def join(first: Interval, then: Interval) -> Interval:
     """Combine two stretches: iterations add up, the rest is as in the worse one."""
     numbers: list[Any] = [
         np.int64(first.iterations + then.iterations),
@@ -296,11 +296,11 @@ def finish(running: Running, progress: object) -> Trajectory:
         with reporter(progress, running.provenance["system"]) as report:
             running.go(report)
     except KeyboardInterrupt as stopped:
-        raise interrupted(int(running.at.step), running.begun.plan.steps) from stopped
+        raise interruption(int(running.at.step), running.begun.plan.steps) from stopped
     return _or_failed(running, running.trajectory())
 
 
-def interrupted(step: int, steps: int) -> KeyboardInterrupt:
+def interruption(step: int, steps: int) -> KeyboardInterrupt:
     """Return what Ctrl-C raises in a run without a checkpoint."""
     return KeyboardInterrupt(
         f"The run was stopped after step {step} of {steps}, and nothing of it is kept; with "
@@ -327,7 +327,7 @@ def finish_with_checkpoint(
             failure = running.failure
             checkpoint.commit(running.status, failure)
         finally:
-            closed = _closed(checkpoint)
+            closed = _close(checkpoint)
     trajectory = running.trajectory()
     if closed is not None:
         closed.trajectory = trajectory
@@ -344,7 +344,7 @@ def finish_with_checkpoint(
     return _or_failed(running, trajectory)
 
 
-def _closed(checkpoint: "Checkpoint") -> CheckpointFailed | None:
+def _close(checkpoint: "Checkpoint") -> CheckpointFailed | None:
     try:
         checkpoint.close()
     except CheckpointFailed as failure:
@@ -353,7 +353,7 @@ def _closed(checkpoint: "Checkpoint") -> CheckpointFailed | None:
 
 
 def _or_failed(running: Running, trajectory: Trajectory) -> Trajectory:
-    doubt = running.begun.system.overlooked(trajectory.states)
+    doubt = running.begun.system.find_overlooked(trajectory.states)
     if doubt is not None:
         warn(doubt)
     failure = running.failure

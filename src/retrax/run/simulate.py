@@ -19,14 +19,14 @@ from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
 from retrax.numerics.looks import looking
 from retrax.numerics.meant import explain_keywords
-from retrax.numerics.watch import is_open, kept
-from retrax.run.checks import require_commits, require_room, require_run, started, uses_traced
-from retrax.run.drive import Plant, begun, unwrapped
+from retrax.numerics.watch import copy_parts, is_open
+from retrax.run.checks import require_commits, require_room, require_run, start_of, uses_traced
+from retrax.run.drive import Plant, begin_run, unwrap
 from retrax.run.events import Lookout
 from retrax.run.progress_bar import ProgressOption, is_shown
 from retrax.run.ready_loop import READY_LOOPS, ReadyLoop
 from retrax.run.running import Running, finish, finish_with_checkpoint
-from retrax.run.spans import steps_asked
+from retrax.run.spans import count_steps
 from retrax.trajectory.run import Plan, Run
 from retrax.trajectory.trajectory import Trajectory
 
@@ -86,16 +86,16 @@ def simulate(
     checkpoint `Interrupted` on Ctrl-C or SIGTERM, and `CheckpointFailed` where it cannot be
     written; both carry the trajectory up to there.
     """
-    moving, method = unwrapped(system, as_integrator(integrator), control)
-    state = begun(moving, method, state)
-    count = steps_asked(state, h, steps, until)
+    moving, method = unwrap(system, as_integrator(integrator), control)
+    state = begin_run(moving, method, state)
+    count = count_steps(state, h, steps, until)
     if events is None and checkpoint is None and every is None and not is_shown(progress):
         ready = READY_LOOPS.of(moving, method, backend)
         quick = None if ready is None else run_quickly(ready, state, h, count, save_every)
         if quick is not None:
             return quick
     traced = is_traced(moving, method, state, h)
-    begin = started(moving, state)
+    begin = start_of(moving, state)
     traced = traced or uses_traced(moving, method, begin)
     if isinstance(begin, State):
         begin = jax.tree.map(jnp.asarray if traced else np.asarray, begin)
@@ -118,7 +118,7 @@ def simulate(
     if type(backend) is str:
         READY_LOOPS.keep(moving, method, backend)
     if is_open((moving, method)):
-        run = Run(*kept((moving, method)), begin, None, plan)
+        run = Run(*copy_parts((moving, method)), begin, None, plan)
     require_room(sum(leaf.nbytes for leaf in jax.tree.leaves(begin)), plan.steps, plan.save_every)
     return _simulate(run, checkpoint, progress, backend, watched)
 

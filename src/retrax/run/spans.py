@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import as_float, is_traced, shown
+from retrax.numerics.checks import as_float, is_traced, quote
 from retrax.run.checks import require_step_size
 
 # A span is a whole number of steps if it misses one by less than this part of a step, or by the
@@ -25,7 +25,7 @@ def whole_steps(t0: float, until: object, h: float, taken: int = 0) -> int:
     count = (end - t0) / h
     if not math.isfinite(count):
         raise BadInput(
-            f"until = {shown(until)} must be a time in seconds, a finite number that steps of h = "
+            f"until = {quote(until)} must be a time in seconds, a finite number that steps of h = "
             f"{h:g} s can reach."
         )
     steps, now = round(count), t0 + taken * h
@@ -45,7 +45,7 @@ def whole_steps(t0: float, until: object, h: float, taken: int = 0) -> int:
     return steps - taken
 
 
-def steps_asked(state: object, h: object, steps: Any, until: object) -> Any:
+def count_steps(state: object, h: object, steps: Any, until: object) -> Any:
     """Return how many steps a run shall have: `steps`, or those that end at the time `until`.
 
     **Raises:** `BadInput` unless exactly one of them is given, and `until` can be reached.

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from retrax.engine.backends import make_steps
-from retrax.engine.backends.members import padded
+from retrax.engine.backends.members import pad
 from retrax.engine.backends.native import step_info_of
 from retrax.engine.backends.stepping import Rows
 from retrax.engine.progress import INTERVAL, Packing
@@ -27,16 +27,16 @@ from retrax.numerics.checks import (
     as_float,
     host_float64,
     is_traced,
+    quote,
     require_double_precision,
     require_finite,
     require_flag,
     require_instance,
-    shown,
 )
 from retrax.numerics.looks import looking
 from retrax.numerics.meant import explain_keywords
-from retrax.numerics.watch import kept
-from retrax.run.checks import MOST_STEPS, require_count, require_run, started
+from retrax.numerics.watch import copy_parts
+from retrax.run.checks import MOST_STEPS, require_count, require_run, start_of
 from retrax.run.failure import ending_of, explain
 from retrax.run.member_checks import require_ensemble
 from retrax.run.spans import whole_steps
@@ -105,12 +105,12 @@ class Stepper:
                 "a Stepper steps numbers, but JAX is tracing these; simulate(..., control=Signal("
                 "t, u)) can be differentiated and batched."
             )
-        self.system, method = kept((self.system, method))
+        self.system, method = copy_parts((self.system, method))
         self.integrator, self.h, self._keeps = method, as_float(h), require_flag("keep", keep)
-        start = started(self.system, state)
+        start = start_of(self.system, state)
         many = isinstance(start, State) and np.ndim(start.t) == 1
         self.members = len(start.t) if many else None
-        start = self._checked(start)
+        start = self._check(start)
         self._identity = step_identity(self.system, method)
         self._steps = make_steps(self.system, method, start, self.h, many)
         one: Any = jax.tree.map(lambda x: x[0], start) if many else start
@@ -161,7 +161,7 @@ class Stepper:
     def reset(self, state: State | ArrayLike) -> State:
         """Stand at another state, at its time; what was passed is forgotten, inputs are zero."""
         with looking(self._identity.looks):
-            self._begin(self._checked(started(self.system, state)))
+            self._begin(self._check(start_of(self.system, state)))
         return self._state
 
     def step(
@@ -236,7 +236,7 @@ class Stepper:
             _identity=self._identity,
         )
         with looking(self._identity.looks):
-            doubts = self.system.overlooked(run.states), aliasing(run), escape(run)
+            doubts = self.system.find_overlooked(run.states), aliasing(run), escape(run)
         for doubt in doubts:
             if doubt is not None:
                 warn(doubt)
@@ -250,7 +250,7 @@ class Stepper:
     def _dataset(
         self, numbers: np.ndarray, passed: np.ndarray, behind: np.ndarray, every: int | None
     ) -> "xr.Dataset":
-        from retrax.trajectory.inputs import asked_of_members, limited
+        from retrax.trajectory.inputs import ask_members, limit
         from retrax.trajectory.members import members_dataset
 
         many, made = self.members, provenance(self.system, self.integrator, self.backend)
@@ -259,8 +259,8 @@ class Stepper:
 
         def inputs(states: State) -> np.ndarray:
             assert isinstance(self.integrator, Driven)
-            u = asked_of_members(self.system, self.integrator, states, self.h, shared=True)
-            return limited(self.integrator, u)
+            u = ask_members(self.system, self.integrator, states, self.h, shared=True)
+            return limit(self.integrator, u)
 
         return members_dataset(
             self._packing.unpack(numbers[..., :many]),
@@ -279,7 +279,7 @@ class Stepper:
             inputs=inputs if self._count else None,
         )
 
-    def _checked(self, state: object) -> State:
+    def _check(self, state: object) -> State:
         """Return a start with inputs of zero, or reject it."""
         start: Any = state
         if isinstance(start, State):
@@ -293,7 +293,7 @@ class Stepper:
         else:
             if not isinstance(start, State) or np.shape(start.t) != (self.members,):
                 raise BadInput(
-                    f"state = {shown(start)}, but this Stepper has {self.members} members: a State "
+                    f"state = {quote(start)}, but this Stepper has {self.members} members: a State "
                     "whose arrays have a leading axis of that length."
                 )
             require_ensemble(self.system, self.integrator, start, self.h, 1, None, True)
@@ -303,7 +303,7 @@ class Stepper:
         """Stand at a start, and keep it as the first that is passed."""
         many = self.members
         rows = self._packing.rows(start) if many is None else self._packing.member_rows(start)
-        rows = padded(rows, self._steps.state.shape[1])
+        rows = pad(rows, self._steps.state.shape[1])
         self._steps.begin(rows)
         self._rows.clear()
         self._rows.next()
@@ -328,7 +328,7 @@ class Stepper:
         """Return inputs that all members share for each of them, or reject their shape."""
         if not self._count:
             raise BadInput(
-                f"u = {shown(inputs)}, but the {self.system.name} has no inputs: make a plant of "
+                f"u = {quote(inputs)}, but the {self.system.name} has no inputs: make a plant of "
                 "it with Actuated(system, inputs=B)."
             )
         if self.members is not None and inputs.shape == (self._count,):
@@ -342,7 +342,7 @@ class Stepper:
     def _steps_until(self, until: object, steps: object) -> int:
         """Return how many steps end at a time."""
         if steps is not None:
-            raise BadInput(f"steps = {shown(steps)} and until = {shown(until)}: give one of them.")
+            raise BadInput(f"steps = {quote(steps)} and until = {quote(until)}: give one of them.")
         t0 = np.asarray(self._rows.first[-1, : self.members or 1])
         if np.any(t0 != t0[0]):
             raise BadInput("until = ... needs members that started at one time; give steps.")
@@ -406,11 +406,11 @@ def _unpacker(state: State, packing: Packing, many: int | None) -> Callable[[np.
     parts = [part(getattr(state, name)) for name in names]
     g_of, momentum_of, control_of, t_of = parts
 
-    def unpacked(row: np.ndarray) -> State:
+    def unpack(row: np.ndarray) -> State:
         made = object.__new__(State)
         fields: Any = made.__dict__
         fields["g"], fields["momentum"] = g_of(row), momentum_of(row)
         fields["control"], fields["t"] = control_of(row), t_of(row)
         return made
 
-    return unpacked
+    return unpack

@@ -8,11 +8,11 @@ import numpy as np
 from retrax.show.bodies import factors_of, unit
 from retrax.show.drawn import (
     contact_force,
+    drawing_data,
     joint_forces,
     middle_velocity,
-    told,
-    turned,
     unit_of,
+    unwrap_angle,
 )
 from retrax.show.scene import single
 from retrax.show.style import extremes
@@ -41,10 +41,10 @@ class Panel(NamedTuple):
 
 def curves(run: Trajectory) -> list[dict[str, Any]]:
     """Return the panels of a page."""
-    return [drawn_panel(run.t, panel) for panel in panels(run) if panel.values]
+    return [thin_panel(run.t, panel) for panel in panels(run) if panel.values]
 
 
-def drawn_panel(t: np.ndarray, panel: Panel) -> dict[str, Any]:
+def thin_panel(t: np.ndarray, panel: Panel) -> dict[str, Any]:
     """Return a panel for the page, each curve with at most 2,000 points and all extremes."""
     return {
         "title": panel.title,
@@ -57,12 +57,18 @@ def drawn_panel(t: np.ndarray, panel: Panel) -> dict[str, Any]:
 def panels(run: Trajectory) -> list[Panel]:
     """Return everything worth a plot, errors first."""
     motion = joint_panels(run) or _motion(run)
-    return [*_errors(run), *motion, *_driven(run), *_constraint(run), *_measured(run)]
+    return [
+        *_errors(run),
+        *motion,
+        *_driving_panels(run),
+        *_constraint(run),
+        *_measured_panels(run),
+    ]
 
 
 def mechanical(run: Trajectory) -> bool:
     """Return whether the run is that of bodies in SI units, not that of a flow or a field."""
-    return bool(factors_of(run)) and "field" not in told(run)
+    return bool(factors_of(run)) and "field" not in drawing_data(run)
 
 
 def _errors(run: Trajectory) -> list[Panel]:
@@ -90,7 +96,7 @@ def _errors(run: Trajectory) -> list[Panel]:
 
 
 def _motion(run: Trajectory) -> list[Panel]:
-    said = told(run)
+    said = drawing_data(run)
     if not mechanical(run):
         y = np.concatenate([np.asarray(x).reshape(len(run.t), -1) for x in _leaves(run.y)], axis=1)
         return [components(y, "y", "point", "")]
@@ -115,7 +121,7 @@ def _motion(run: Trajectory) -> list[Panel]:
 
 def joint_panels(run: Trajectory) -> list[Panel]:
     """Return the angles, travels and forces of the joints of a mechanism."""
-    if "mechanism" not in told(run):
+    if "mechanism" not in drawing_data(run):
         return []
     coordinates: dict[str, dict[str, np.ndarray]] = {"angle": {}, "position": {}}
     for name, values in run.observations.observables.items():
@@ -123,7 +129,9 @@ def joint_panels(run: Trajectory) -> list[Panel]:
         if found and not found["rate"]:
             joint = found["joint"] + (found["which"] or "")
             coordinates[found["word"]][joint] = values
-    angles = {name: turned(run, name, values) for name, values in coordinates["angle"].items()}
+    angles = {
+        name: unwrap_angle(run, name, values) for name, values in coordinates["angle"].items()
+    }
     forces = {name: np.linalg.norm(x, axis=1) for name, (_, x) in joint_forces(run).items()}
     panels = [
         _first("angles of joints", "rad", angles),
@@ -140,7 +148,7 @@ def _first(title: str, of: str, values: dict[str, np.ndarray]) -> Panel:
     return Panel(title + more, of, shown)
 
 
-def _driven(run: Trajectory) -> list[Panel]:
+def _driving_panels(run: Trajectory) -> list[Panel]:
     """Return what drives the run."""
     inputs = np.asarray(run.inputs)
     return [components(inputs, "u", "inputs", "")] if inputs.shape[1] else []
@@ -148,11 +156,11 @@ def _driven(run: Trajectory) -> list[Panel]:
 
 def _constraint(run: Trajectory) -> list[Panel]:
     """Return how well a constraint is kept, and the multipliers that keep it."""
-    if not run.multipliers.shape[1] or {"rods", "strings"} & told(run).keys():
+    if not run.multipliers.shape[1] or {"rods", "strings"} & drawing_data(run).keys():
         return []
     broken = run.constraint_violation()
     kept = Panel("velocity across the constraint", "SI", {"violation": broken}, True)
-    if "mechanism" in told(run):  # forces of joints say more than multipliers
+    if "mechanism" in drawing_data(run):  # forces of joints say more than multipliers
         return [kept] if np.any(broken > 0) else []
     return [
         *([kept] if np.any(broken > 0) else []),
@@ -160,10 +168,10 @@ def _constraint(run: Trajectory) -> list[Panel]:
     ]
 
 
-def _measured(run: Trajectory) -> list[Panel]:
+def _measured_panels(run: Trajectory) -> list[Panel]:
     """Plot what the system measures: energies in one panel, everything else in its own."""
     numbers = {name: y for name, y in run.observations.observables.items() if y.ndim == 1}
-    if "mechanism" in told(run):
+    if "mechanism" in drawing_data(run):
         numbers = {name: y for name, y in numbers.items() if not _COORDINATE.fullmatch(name)}
     vectors = {
         n: y for n, y in run.observations.observables.items() if y.ndim == 2 and y.shape[1] == 3

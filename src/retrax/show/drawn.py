@@ -19,7 +19,7 @@ from retrax.show.bodies import Body, bodies, solid_box
 from retrax.trajectory.trajectory import Trajectory
 
 
-def told(run: Trajectory) -> Drawing:
+def drawing_data(run: Trajectory) -> Drawing:
     """Return what the system of a run provides for its picture."""
     return getattr(run.system, "drawing", None) or {}
 
@@ -27,7 +27,7 @@ def told(run: Trajectory) -> Drawing:
 def is_drawn(run: Trajectory) -> bool:
     """Return whether the system of a run has shapes: those of a mechanism, or its user's."""
     by_function = callable(getattr(run.system, "draw", None))
-    return by_function or bool({"mechanism", "shapes"} & told(run).keys())
+    return by_function or bool({"mechanism", "shapes"} & drawing_data(run).keys())
 
 
 def joint_forces(run: Trajectory) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -35,7 +35,7 @@ def joint_forces(run: Trajectory) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
     A run that does not know its mechanism any more has none.
     """
-    said = told(run).get("mechanism")
+    said = drawing_data(run).get("mechanism")
     if said is None or not isinstance(run.system, MechanismSystem) or not run.multipliers.size:
         return {}
     found = bodies(run)
@@ -44,7 +44,7 @@ def joint_forces(run: Trajectory) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return {name: (at, _in_space(run.joints[name].force)) for name, at in places.items()}
 
 
-def turned(run: Trajectory, joint: str, angle: np.ndarray) -> np.ndarray:
+def unwrap_angle(run: Trajectory, joint: str, angle: np.ndarray) -> np.ndarray:
     """Unwrap the angle of a joint beyond half a turn, if saved states are close enough."""
     if not isinstance(run.system, MechanismSystem) or joint not in run.joints:
         return angle
@@ -57,13 +57,13 @@ def turned(run: Trajectory, joint: str, angle: np.ndarray) -> np.ndarray:
 
 def _shared_point(found: list[Body], joint: dict[str, Any]) -> Float[np.ndarray, "time 3"]:
     n = next(n for n, body in enumerate(joint["bodies"]) if body >= 0)
-    return _carried(found[joint["bodies"][n]], np.array(triple("a joint", joint["points"][n])))
+    return _carry(found[joint["bodies"][n]], np.array(triple("a joint", joint["points"][n])))
 
 
 def _contact(found: list[Body], wheel: dict[str, Any]) -> Float[np.ndarray, "time 3"]:
     """Return where a wheel or a ball touches its plane."""
     one = found[wheel["body"]]
-    centre = _carried(one, np.array(triple("centre", wheel["centre"])))
+    centre = _carry(one, np.array(triple("centre", wheel["centre"])))
     down = np.tile(triple("normal", wheel["normal"]), (len(centre), 1))
     if wheel["axle"] is not None:
         assert one.rotation is not None
@@ -73,7 +73,7 @@ def _contact(found: list[Body], wheel: dict[str, Any]) -> Float[np.ndarray, "tim
     return centre - wheel["radius"] * down
 
 
-def _carried(one: Body, p: np.ndarray) -> Float[np.ndarray, "time 3"]:
+def _carry(one: Body, p: np.ndarray) -> Float[np.ndarray, "time 3"]:
     assert one.rotation is not None and one.position is not None
     return one.position + one.rotation @ p
 
@@ -113,7 +113,7 @@ def drawable() -> Iterator[None]:
 
 def drawn_bodies(run: Trajectory) -> list[Body]:
     """Return the bodies and points to draw."""
-    said = told(run)
+    said = drawing_data(run)
     if "string" in said:
         return string_bodies(run, said)
     if "wheels" in said:

@@ -16,7 +16,7 @@ from mpl_toolkits.mplot3d import Axes3D
 
 from retrax.errors import BadInput
 from retrax.estimation.smoothed import Smoothed
-from retrax.files import as_path, require_folder, written_whole
+from retrax.files import as_path, require_folder, write_whole
 from retrax.show.bodies import Body, unit
 from retrax.show.curves import Panel, joint_panels
 from retrax.show.drawn import drawable, drawn_bodies, e3_points_up, is_drawn, require_run
@@ -139,7 +139,7 @@ def write_figures(run: Trajectory, stem: str | Path) -> list[Path]:
     for name, figure in made.items():
         if figure is not None:
             path = stem.with_name(f"{stem.name}-{name}.png")
-            with written_whole(path) as temporary:
+            with write_whole(path) as temporary:
                 figure.savefig(temporary, format="png", dpi=160)
             written.append(path)
     return written

@@ -44,7 +44,7 @@ def fit_page(fit: Fit) -> str:
             ]
         ),
         combinations=table_rows(_combinations(fit)),
-        made=table_rows(_made(fit)),
+        made=table_rows(_provenance(fit)),
     )
 
 
@@ -111,7 +111,7 @@ def _combinations(fit: Fit) -> list[tuple[str, ...]]:
     return rows
 
 
-def _made(fit: Fit) -> list[tuple[str, ...]]:
+def _provenance(fit: Fit) -> list[tuple[str, ...]]:
     run = fit.run
     return [
         ("system", run.provenance["system"]),

@@ -20,7 +20,7 @@ from retrax.groups.so3 import SO3
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.driven import Driven
 from retrax.mechanics.holonomic import AbstractHolonomic
-from retrax.mechanics.placement import placed
+from retrax.mechanics.placement import place_near
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -139,10 +139,10 @@ def _placing(model: StepModel, start: State) -> Any:
             return State(g, start.momentum, start.t)
         mu = system.momentum(g, xi)
         if isinstance(system.constraint, AbstractHolonomic):
-            g = placed(system, system.constraint, g, mu, jnp.asarray(start.t))
+            g = place_near(system, system.constraint, g, mu, jnp.asarray(start.t))
         if system.constraint is not None:
-            mu = system.projected(g, mu, start.t)
-        return begun(system, integrator, State(g, mu, start.t))
+            mu = system.project_momentum(g, mu, start.t)
+        return begin(system, integrator, State(g, mu, start.t))
 
     if isinstance(model.system, MechanismSystem):
         return None
@@ -159,14 +159,14 @@ def _scaling(model: StepModel, start: State) -> Any:
     """
 
     def place(system: Any, integrator: Any, u: Any, xi: Any) -> State:
-        return begun(system, integrator, State(start.g, xi[0] * start.momentum, start.t))
+        return begin(system, integrator, State(start.g, xi[0] * start.momentum, start.t))
 
     return model.program_of(place, *_free(model))
 
 
-def begun(system: Any, integrator: Any, state: State) -> State:
+def begin(system: Any, integrator: Any, state: State) -> State:
     """Return a start, with what a controller keeps."""
-    return integrator.begun(system, state) if isinstance(integrator, Driven) else state
+    return integrator.begin(system, state) if isinstance(integrator, Driven) else state
 
 
 def _free(model: StepModel) -> tuple[jax.ShapeDtypeStruct, jax.ShapeDtypeStruct]:

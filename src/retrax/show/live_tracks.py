@@ -66,7 +66,7 @@ class _Probe:
             things = picture(probe, self.draw).things
         except (ArithmeticError, ValueError, np.linalg.LinAlgError):
             things = []  # a picture that not every state has
-        return _valued(_numbers(probe), self.features), things
+        return _evaluate(_numbers(probe), self.features), things
 
     def terms(self, track: Track, k: int, key: str) -> list[list[_Term]] | None:
         """Write the columns of a track as sums of terms; `None` if they are no such sums."""
@@ -83,7 +83,7 @@ class _Probe:
         run, last = self.run, len(track.values) - 1
         few = np.unique(np.linspace(0, last, min(last + 1, COMPARED)).astype(int))
         every = -(-len(run.t) // (last + 1))  # a picture may have a track for every few states only
-        here = _valued(_numbers(run)[every * few], self.features) @ factors
+        here = _evaluate(_numbers(run)[every * few], self.features) @ factors
         wanted = track.values[few]
         squares = float(np.sum(here * here))
         scale = float(np.sum(here * wanted)) / squares if squares else 1.0
@@ -120,7 +120,7 @@ def _features(run: Trajectory, products: bool, angles: bool) -> list[tuple[int, 
     return found
 
 
-def _valued(x: np.ndarray, features: Sequence[tuple[int, int, int]]) -> np.ndarray:
+def _evaluate(x: np.ndarray, features: Sequence[tuple[int, int, int]]) -> np.ndarray:
     """Return the features of all states, one column each."""
 
     def factor(j: int) -> np.ndarray:

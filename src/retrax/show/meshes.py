@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from retrax.draw.surface import coarser, unpacked
+from retrax.draw.surface import coarser, unpack_mesh
 from retrax.show.bodies import CORNERS
-from retrax.show.paint import Colour, Look, Mesh, mixed, painted
+from retrax.show.paint import Colour, Look, Mesh, colour_of, mix
 
 # Corner 4i + 2j + k of a box is at the i-th x, j-th y and k-th z.
 _BOX = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
@@ -21,11 +21,11 @@ _TRIANGLES = 1500
 
 def meshes(part: dict[str, Any], look: Look) -> list[Mesh]:
     """Return the solids of one part of a body."""
-    own = painted(look, part["colour"]) if "colour" in part else look.body
+    own = colour_of(look, part["colour"]) if "colour" in part else look.body
     if "line" in part:
         return []
     if "solid" in part:
-        return [_placed(mesh, np.asarray(part["pose"])) for mesh in _unit(part, own, look)]
+        return [_place(mesh, np.asarray(part["pose"])) for mesh in _unit(part, own, look)]
     if "box" in part:
         return [box(np.asarray(part["box"]), own)]
     if "ball" in part:
@@ -48,7 +48,7 @@ def _unit(part: dict[str, Any], own: Colour, look: Look) -> list[Mesh]:
         return [_ball(1.0, np.zeros(3), own if "colour" in part else None, look)]
     if kind == "mesh":
         corners, triangles = coarser(
-            *unpacked(part["mesh"]["corners"], part["mesh"]["triangles"]), _TRIANGLES
+            *unpack_mesh(part["mesh"]["corners"], part["mesh"]["triangles"]), _TRIANGLES
         )
         return [Mesh(corners, triangles.tolist(), [own] * len(triangles))]
     if kind == "cone":
@@ -60,7 +60,7 @@ def _unit(part: dict[str, Any], own: Colour, look: Look) -> list[Mesh]:
     return [_cylinder(low, high, 1.0, [own] * 3, _ROUND)]
 
 
-def _placed(mesh: Mesh, pose: Float[np.ndarray, "12"]) -> Mesh:
+def _place(mesh: Mesh, pose: Float[np.ndarray, "12"]) -> Mesh:
     return mesh._replace(corners=mesh.corners @ pose[:9].reshape(3, 3).T + pose[9:])
 
 
@@ -148,5 +148,5 @@ def _table(radius: float, look: Look) -> Mesh:
     ring = radius * np.stack([np.cos(angles), np.sin(angles), np.zeros(sides)], axis=1)
     corners = np.concatenate([ring, [[0.0, 0.0, 0.0]]])
     faces = [[k, (k + 1) % sides, sides] for k in range(sides)]
-    shades = (mixed(look.paper, look.body, 0.25), mixed(look.paper, look.body, 0.12))
+    shades = (mix(look.paper, look.body, 0.25), mix(look.paper, look.body, 0.12))
     return Mesh(corners, faces, [shades[k * 12 // sides % 2] for k in range(sides)])

@@ -15,12 +15,12 @@ from PIL import Image
 
 from retrax.cases.makers import did_you_mean
 from retrax.errors import BadInput, RetraxError
-from retrax.files import as_path, require_place, written_whole
-from retrax.numerics.checks import require_number, require_whole, shown
+from retrax.files import as_path, require_place, write_whole
+from retrax.numerics.checks import quote, require_number, require_whole
 from retrax.numerics.meant import explain_keywords
 from retrax.show.drawn import drawable, e3_points_up
 from retrax.show.meshes import bar, box, cone, meshes
-from retrax.show.paint import Camera, Colour, Look, Painting, mixed, painted, rgb
+from retrax.show.paint import Camera, Colour, Look, Painting, colour_of, mix, rgb
 from retrax.show.pictures.choose import picture
 from retrax.show.pictures.own import Draw
 from retrax.show.pictures.things import Picture, Thing, Track
@@ -103,7 +103,7 @@ def write_movie(
             f"at most {_MOST_FRAMES}: make it shorter, or the run faster with speed=."
         )
     times = run.t[0] + speed * np.arange(max(1, round(length * fps)) + 1) / fps
-    with written_whole(path) as temporary:
+    with write_whole(path) as temporary:
         if suffix == ".png":
             film.frame(times[-1], times[0], speed).save(temporary, format="png")
         else:
@@ -118,7 +118,7 @@ def instants(
     """Paint a run at several instants in one picture, earlier ones paler, on light paper."""
     shown = picture(run, draw)
     films = [
-        _Film(run, shown, LIGHT.faded(float(part)), size)
+        _Film(run, shown, LIGHT.fade(float(part)), size)
         for part in np.linspace(_PALEST, 1.0, len(times))
     ]
     films[-1].look_at(times)
@@ -238,8 +238,8 @@ class _Film:
             size = size * thing.get("thin", 1.0)
             neck = start + way * max(0.5, 1 - 0.11 * size / length)
             size = min(size, length / 0.2)  # a short arrow is thinner
-            painting.fixed(bar(start, neck, 0.014 * size, colour))
-            painting.fixed(cone(neck, start + way, 0.04 * size, colour))
+            painting.place_solid(bar(start, neck, 0.014 * size, colour))
+            painting.place_solid(cone(neck, start + way, 0.04 * size, colour))
 
     def _point(self, painting: Painting, thing: Thing, time: float, *_: float) -> None:
         place, radius = self._at(thing["places"], time), 0.03 * self._unit
@@ -251,24 +251,24 @@ class _Film:
         colour, paper = _colour(self._look, thing), self._look.paper
         passed = np.linspace(start, time, _PASSED + 1)
         way = np.array([self._at(thing["trail"], t) for t in passed])
-        painting.line(way, [mixed(paper, colour, 0.35)] * _PASSED, 1.0)
+        painting.line(way, [mix(paper, colour, 0.35)] * _PASSED, 1.0)
         back = [time - speed * _TRAIL * (1 - k / 60) for k in range(61)]
         since = max if speed > 0 else min
         points = np.array([self._at(thing["trail"], since(t, start)) for t in back])
-        fading = [mixed(paper, colour, (k + 1) / 60) for k in range(60)]
+        fading = [mix(paper, colour, (k + 1) / 60) for k in range(60)]
         painting.line(points, fading, 2.2)
 
     def _line(self, painting: Painting, thing: Thing, time: float, *_: float) -> None:
         points = self._at(thing["points"], time).reshape(-1, 3)
         low, high = self._look.cycle[:2]
-        colours = [mixed(low, high, float(x)) for x in self._at(thing["values"], time)]
+        colours = [mix(low, high, float(x)) for x in self._at(thing["values"], time)]
         radius = thing["radius"]
         if not radius:
             painting.line(points, colours, 3.5)
             return
         for k, colour in enumerate(colours):
             piece = bar(points[k], points[k + 1], radius, colour)
-            painting.fixed(piece)
+            painting.place_solid(piece)
             if self._floor is not None:
                 painting.shadow(piece.corners, piece.faces, self._floor, self._up)
 
@@ -285,7 +285,7 @@ class _Film:
             low, high = min(height, 0.0), max(height, 0.0, 1e-3)
             wide = (-0.35, 0.35)
             corners = [[x + a, y + b, z] for a in wide for b in wide for z in (low, high)]
-            painting.fixed(box(np.array(corners), self._look.cycle[int(height < 0)]))
+            painting.place_solid(box(np.array(corners), self._look.cycle[int(height < 0)]))
 
     def _curve(self, painting: Painting, thing: Thing, *_: float) -> None:
         points = np.asarray(thing["points"], float)
@@ -310,7 +310,7 @@ def _moves(value: Any) -> bool:
 
 
 def _colour(look: Look, thing: Thing) -> Colour:
-    return painted(look, thing["colour"]) if "colour" in thing else look.ink
+    return colour_of(look, thing["colour"]) if "colour" in thing else look.ink
 
 
 def _write_gif(path: Path, frames: Iterator[Image.Image], fps: int) -> None:
@@ -356,5 +356,5 @@ def _require_suffix(path: Path) -> str:
 
 def _pair(size: object) -> tuple[object, object]:
     if not isinstance(size, tuple | list) or len(size) != 2:
-        raise BadInput(f"size = {shown(size)} must be a width and a height in pixels.")
+        raise BadInput(f"size = {quote(size)} must be a width and a height in pixels.")
     return size[0], size[1]

@@ -64,7 +64,7 @@ def work_precision(
     import xarray as xr
 
     panels: Mapping[str, Mapping[str, Points]]
-    panels = _measured(curves) if isinstance(curves, xr.Dataset) else {"": _pairs(curves)}
+    panels = _find_curves(curves) if isinstance(curves, xr.Dataset) else {"": _pairs(curves)}
     with style():
         figure = new_figure(5.4 * len(panels) + 1.0, 4.8, title or "Work and precision")
         for column, (system, several) in enumerate(panels.items()):
@@ -101,7 +101,7 @@ def _pairs(curves: object) -> dict[str, Points]:
     return {name: [tuple(pair) for pair in x.tolist()] for name, x in found.items()}
 
 
-def _measured(found: "xr.Dataset") -> dict[str, dict[str, list[tuple[float, float]]]]:
+def _find_curves(found: "xr.Dataset") -> dict[str, dict[str, list[tuple[float, float]]]]:
     """Return the curves of each system, without runs that failed and errors that are not known."""
     panels = {}
     for system in found["system"].values:

@@ -27,7 +27,7 @@ from retrax.store.run_objects import encode_run
 from retrax.systems.catalogue import CASES
 from retrax.systems.integrators import INTEGRATORS, TOUCHING
 from retrax.trajectory.energy_balance import balance_of
-from retrax.trajectory.summary import counted
+from retrax.trajectory.summary import name_counts
 from retrax.trajectory.trajectory import Trajectory
 
 _LIBRARIES = ("vendor/three.min.js", "vendor/uplot.min.js")
@@ -72,10 +72,10 @@ def page(run: Trajectory, live: bool = False, draw: Draw | None = None) -> str:
         f"from t = {run.t[0]:g} s to {run.t[-1]:g} s"
     )
     shown = page_data(run, draw) | ({"live": live_data(run, draw)} if live else {})
-    return filled(made["system"], subtitle, failure(run), tables, shown)
+    return fill_page(made["system"], subtitle, failure(run), tables, shown)
 
 
-def filled(title: str, subtitle: str, failure: str, tables: str, shown: dict[str, Any]) -> str:
+def fill_page(title: str, subtitle: str, failure: str, tables: str, shown: dict[str, Any]) -> str:
     """Return the page of something that moves: words, tables, and what is drawn and plotted.
 
     With `live` among what is shown it runs.
@@ -154,7 +154,7 @@ def made_table(run: Trajectory) -> str:
         f"one every {run.save_every:,}",
         "time": f"{run.seconds:.3g} s, {measures['steps_per_second']:,.0f} steps/s; "
         f"compiled in {run.compile_seconds:.2g} s",
-        "solver": f"{iterations / max(run.completed, 1):.2f} {counted(run)} a step",
+        "solver": f"{iterations / max(run.completed, 1):.2f} {name_counts(run)} a step",
         **{f"event {printable(name)}": told for name, told in run.events.words().items()},
     }
     return table_rows(list(rows.items()))

@@ -43,11 +43,11 @@ class Look(NamedTuple):
     cycle: tuple[Colour, ...]
     strength: float = 1.0
 
-    def faded(self, strength: float) -> "Look":
+    def fade(self, strength: float) -> "Look":
         """Return the same look, with every colour blended towards the paper by `strength`."""
 
         def pale(colour: Colour) -> Colour:
-            return _mixed(self.paper, colour, strength)
+            return _mix(self.paper, colour, strength)
 
         return Look(
             self.paper,
@@ -91,11 +91,11 @@ class Camera:
         self._scale = self.size[1] / 2 / math.tan(half)
         self.centre = centre * self._turned
 
-    def seen(self, points: Points) -> Points:
+    def to_camera(self, points: Points) -> Points:
         """Return the coordinates right, up and towards the camera, from what it looks at."""
         return (points * self._turned - self.centre) @ self.axes.T
 
-    def projected(self, seen: Points) -> tuple[Float[np.ndarray, "n 2"], Float[np.ndarray, " n"]]:
+    def project(self, seen: Points) -> tuple[Float[np.ndarray, "n 2"], Float[np.ndarray, " n"]]:
         """Project to pixels from the top left corner, and distances from the camera."""
         depth = np.maximum(self._distance - seen[:, 2], 1e-3 * self._distance)
         on_paper = seen[:, :2] * (self._scale / depth)[:, None] * [1, -1]
@@ -119,8 +119,8 @@ class Painting:
 
         What is `behind` lies below all other bodies.
         """
-        seen = self._camera.seen(mesh.corners @ turn.T + place)
-        at, depth = self._camera.projected(seen)
+        seen = self._camera.to_camera(mesh.corners @ turn.T + place)
+        at, depth = self._camera.project(seen)
         a, b, c = np.array([face[:3] for face in mesh.faces]).T
         normals = np.cross(seen[b] - seen[a], seen[c] - seen[a])
         lengths = np.linalg.norm(normals, axis=1)
@@ -128,7 +128,7 @@ class Painting:
         shades = np.minimum(1.0, _AMBIENT + 0.62 * light)
         (ux, uy), (vx, vy) = (at[b] - at[a]).T, (at[c] - at[a]).T
         for k in np.flatnonzero((lengths > 0) & (ux * vy - uy * vx < 0)):
-            face, shade = mesh.faces[k], _mixed((0, 0, 0), mesh.colours[k], float(shades[k]))
+            face, shade = mesh.faces[k], _mix((0, 0, 0), mesh.colours[k], float(shades[k]))
             far = _BELOW * behind + float(np.mean(depth[face]))
             self._add(far, "face", at[face], shade, 0.0)
 
@@ -138,32 +138,32 @@ class Painting:
         """Paint what faces throw on the level ground at a height; all shadows are of one colour."""
         sun = _SUN * [1, up, up]
         fallen = corners - ((corners[:, 2] - height) / sun[2])[:, None] * sun
-        at, _ = self._camera.projected(self._camera.seen(fallen))
-        colour = _mixed(self.look.paper, self.look.shadow, _DARK)
+        at, _ = self._camera.project(self._camera.to_camera(fallen))
+        colour = _mix(self.look.paper, self.look.shadow, _DARK)
         for face in faces:
             self._add(_SHADOWS, "face", at[list(face)], colour, 0.0)
 
-    def fixed(self, mesh: Mesh) -> None:
+    def place_solid(self, mesh: Mesh) -> None:
         """Paint a closed body that is given where it is."""
         self.solid(mesh, np.eye(3), np.zeros(3))
 
     def sheet(self, corners: Points, colour: Colour) -> None:
         """Paint a flat thing, seen from both sides."""
-        at, depth = self._camera.projected(self._camera.seen(corners))
+        at, depth = self._camera.project(self._camera.to_camera(corners))
         self._add(float(np.mean(depth)), "face", at, colour, 0.0)
 
     def line(
         self, points: Points, colours: list[Colour], width: float, behind: bool = False
     ) -> None:
         """Paint a line through points, `width` pixels wide, a colour for each piece."""
-        at, depth = self._camera.projected(self._camera.seen(points))
+        at, depth = self._camera.project(self._camera.to_camera(points))
         for k, colour in enumerate(colours):
             far = _BEHIND if behind else float(depth[k] + depth[k + 1]) / 2
             self._add(far, "line", at[k : k + 2], colour, width)
 
     def dot(self, place: np.ndarray, radius: float, colour: Colour, over: bool = False) -> None:
         """Paint a ball seen as a disk; `over` everything, if it lies inside something solid."""
-        at, depth = self._camera.projected(self._camera.seen(place[None]))
+        at, depth = self._camera.project(self._camera.to_camera(place[None]))
         self._add(0.0 if over else float(depth[0]), "dot", at, colour, self._camera.pixels(radius))
 
     def words(self, text: str, x: float, y: float) -> None:
@@ -173,7 +173,7 @@ class Painting:
 
     def label(self, text: str, place: np.ndarray) -> None:
         """Write text whose middle is at a point of space."""
-        at, _ = self._camera.projected(self._camera.seen(place[None]))
+        at, _ = self._camera.project(self._camera.to_camera(place[None]))
         x, y = at[0].tolist()
         self._words.append((text, (x, y), "mm"))
 
@@ -205,18 +205,18 @@ def rgb(text: str) -> Colour:
     return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
 
 
-def painted(look: Look, colour: int | str) -> Colour:
+def colour_of(look: Look, colour: int | str) -> Colour:
     """Return a colour by its number in the palette, or written out."""
     if isinstance(colour, str):
-        return _mixed(look.paper, rgb(colour), look.strength)
+        return _mix(look.paper, rgb(colour), look.strength)
     return look.cycle[colour % len(look.cycle)]
 
 
-def _mixed(a: Colour, b: Colour, part: float) -> Colour:
+def _mix(a: Colour, b: Colour, part: float) -> Colour:
     r, g, c = (round(x + part * (y - x)) for x, y in zip(a, b, strict=True))
     return r, g, c
 
 
-def mixed(a: Colour, b: Colour, part: float) -> Colour:
+def mix(a: Colour, b: Colour, part: float) -> Colour:
     """Mix two colours: return the one that lies this part of the way from one to the other."""
-    return _mixed(a, b, min(max(part, 0.0), 1.0))
+    return _mix(a, b, min(max(part, 0.0), 1.0))

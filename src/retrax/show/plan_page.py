@@ -13,9 +13,9 @@ from retrax.files import write_text
 from retrax.numerics.evaluate import as_jax, evaluate
 from retrax.planning.plan import Plan
 from retrax.show.bodies import unit
-from retrax.show.curves import Panel, components, drawn_panel
+from retrax.show.curves import Panel, components, thin_panel
 from retrax.show.drawn import drawable
-from retrax.show.page import asset, block, filled, table_rows
+from retrax.show.page import asset, block, fill_page, table_rows
 from retrax.show.pictures.choose import picture
 from retrax.show.scene import scene
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
@@ -35,7 +35,9 @@ def plan_page(plan: Plan) -> str:
     """Return the page as text."""
     problem, run = plan.problem, motion(plan)
     tables = Template(asset("plan_tables.html")).substitute(
-        summary=table_rows(_found(plan)), made=table_rows(_made(plan)), again=_flown(plan)
+        summary=table_rows(_results(plan)),
+        made=table_rows(_provenance(plan)),
+        again=_flight_code(plan),
     )
     free = ", free" if problem.is_free else ""
     subtitle = (
@@ -44,10 +46,10 @@ def plan_page(plan: Plan) -> str:
     )
     shown = {
         "scene": scene(run, picture(run)),
-        "panels": [drawn_panel(t, panel) for t, panel in panels(plan)],
+        "panels": [thin_panel(t, panel) for t, panel in panels(plan)],
         "colours": {"light": CYCLE, "dark": CYCLE_ON_DARK},
     }
-    return filled(f"Plan: {problem.system.name}", subtitle, _warned(plan), tables, shown)
+    return fill_page(f"Plan: {problem.system.name}", subtitle, _warning(plan), tables, shown)
 
 
 def motion(plan: Plan) -> Trajectory:
@@ -102,7 +104,7 @@ def _velocities(system: Any, states: Any) -> Any:
     return jax.vmap(system.velocity_at)(states)
 
 
-def _found(plan: Plan) -> list[tuple[str, ...]]:
+def _results(plan: Plan) -> list[tuple[str, ...]]:
     """Return what was found, and how well its equations hold."""
     rows = [
         ("cost", f"{plan.cost:.12g}"),
@@ -127,7 +129,7 @@ def _found(plan: Plan) -> list[tuple[str, ...]]:
     return rows
 
 
-def _made(plan: Plan) -> list[tuple[str, ...]]:
+def _provenance(plan: Plan) -> list[tuple[str, ...]]:
     problem = plan.problem
     cost = problem.cost
     named = getattr(cost, "__name__", type(cost).__name__)
@@ -142,7 +144,7 @@ def _made(plan: Plan) -> list[tuple[str, ...]]:
     ]
 
 
-def _flown(plan: Plan) -> str:
+def _flight_code(plan: Plan) -> str:
     """Return the lines of Python that take the plant along the plan."""
     lines = (
         "import retrax as rx",
@@ -155,7 +157,7 @@ def _flown(plan: Plan) -> str:
     return block("In Python, with the problem that it solves", "\n".join(lines))
 
 
-def _warned(plan: Plan) -> str:
+def _warning(plan: Plan) -> str:
     """Return a sentence where this is less than a minimum."""
     if plan.status == "minimum":
         return ""

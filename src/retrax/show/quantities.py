@@ -14,7 +14,7 @@ from retrax.analysis.spectrum import spectrum as analyse
 from retrax.cases.makers import did_you_mean
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
-from retrax.numerics.checks import host_float64, require_number, shown
+from retrax.numerics.checks import host_float64, quote, require_number
 from retrax.show.bodies import unit
 from retrax.show.drawn import require_run
 from retrax.show.style import ORANGE, POINTS, extremes, literal, look, new_figure, style
@@ -48,7 +48,7 @@ def quantity(run: Trajectory, what: QuantityLike, label: str = "") -> Quantity:
     """
     require_run(run)
     if isinstance(what, str):
-        values, found = _named(run, what)
+        values, found = _find_named(run, what)
         return Quantity(_series(run, what, values), label or found)
     values = run.along(what) if callable(what) else host_float64("the quantity", what)
     return Quantity(_series(run, label or "the quantity", values), label)
@@ -70,7 +70,7 @@ def names(run: Trajectory) -> list[str]:
     ]
 
 
-def _named(run: Trajectory, what: str) -> tuple[np.ndarray, str]:
+def _find_named(run: Trajectory, what: str) -> tuple[np.ndarray, str]:
     known = names(run)
     if what not in known:
         listed = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
@@ -135,7 +135,7 @@ def phase_portrait(
     every_run = [require_run(run) for run in several]
     labels = [labels] if isinstance(labels, str) else labels
     if not isinstance(labels, list | tuple):
-        raise BadInput(f"labels = {shown(labels)} must be a list of names.")
+        raise BadInput(f"labels = {quote(labels)} must be a list of names.")
     if not every_run:
         raise BadInput("runs is empty: a phase portrait needs at least one run.")
     default = _axes_of(every_run[0])

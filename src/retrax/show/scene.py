@@ -39,16 +39,16 @@ def scene(run: Trajectory, shown: Picture) -> dict[str, Any]:
     """Return the things of a picture at the played times, and notes on what is shown of them."""
     tracks = [value for thing in shown.things for value in thing.values() if _moves(value)]
     times = np.asarray(run.t)[:: shown.stride]
-    frames = played(len(times), tracks)
+    frames = choose_frames(len(times), tracks)
 
-    def drawn(value: Any) -> Any:
-        return packed(value.values[frames.states]) if _moves(value) else value
+    def draw(value: Any) -> Any:
+        return pack(value.values[frames.states]) if _moves(value) else value
 
     return {
         "t": single(times[frames.states]),
         "joined": frames.joined,
         "up": 1 if e3_points_up(run) else -1,
-        "things": [{key: drawn(value) for key, value in thing.items()} for thing in shown.things],
+        "things": [{key: draw(value) for key, value in thing.items()} for thing in shown.things],
         "around": shown.around,
         "centre": shown.centre,
         "floor": floor(shown, 1 if e3_points_up(run) else -1),
@@ -88,7 +88,7 @@ def _places(thing: dict[str, Any]) -> Float[np.ndarray, "places 3"]:
     return track.reshape(-1, 3)
 
 
-def played(count: int, tracks: list[Track]) -> Played:
+def choose_frames(count: int, tracks: list[Track]) -> Played:
     """Return all states if they are few; else evenly spread ones, if these are not too far apart;
     else the beginning smoothly, and the rest at a few instants.
     """
@@ -125,11 +125,11 @@ def _apart(track: Track) -> float:
     if len(values) < 2:
         return 0.0
     if values.shape[1] != _POSE:
-        return _stepped(values)
-    return max(_turned(values[:, :9]) / _FAR_TURN, _stepped(values[:, 9:]))
+        return _largest_step(values)
+    return max(_largest_turn(values[:, :9]) / _FAR_TURN, _largest_step(values[:, 9:]))
 
 
-def _turned(matrices: Float[np.ndarray, "time 9"]) -> float:
+def _largest_turn(matrices: Float[np.ndarray, "time 9"]) -> float:
     """Return the largest angle between neighbours; of stretching matrices, the change in all."""
     apart = np.linalg.norm(np.diff(matrices, axis=0), axis=1)
     size = np.linalg.norm(matrices, axis=1)[:-1] / math.sqrt(3)
@@ -137,7 +137,7 @@ def _turned(matrices: Float[np.ndarray, "time 9"]) -> float:
     return float(2 * np.arcsin(np.clip(np.nanmax(part), 0, 1)))
 
 
-def _stepped(places: np.ndarray) -> float:
+def _largest_step(places: np.ndarray) -> float:
     span = float(np.max(np.ptp(places, axis=0)))
     if not span > _STILL * max(float(np.nanmax(np.abs(places))), _SMALL):
         return 0.0
@@ -161,14 +161,14 @@ def _notes(times: np.ndarray, frames: Played) -> list[str]:
     ]
 
 
-def packed(values: Float[np.ndarray, "frames width"]) -> dict[str, Any]:
+def pack(values: Float[np.ndarray, "frames width"]) -> dict[str, Any]:
     """Return columns in 65,536 levels between the least and the largest value of each.
 
     A value that is not finite is shown as the last finite one of its column.
     """
     whole = np.asarray(values, dtype=float)
     if not np.all(np.isfinite(whole)):
-        whole = _held(whole)
+        whole = _hold(whole)
     low, high = np.min(whole, axis=0), np.max(whole, axis=0)
     step = (high - low) / _LEVELS
     levels = np.round((whole - low) / np.where(step > 0, step, 1.0)).astype("<u2")
@@ -180,8 +180,8 @@ def packed(values: Float[np.ndarray, "frames width"]) -> dict[str, Any]:
     }
 
 
-def unpacked(track: dict[str, Any]) -> Float[np.ndarray, "frames width"]:
-    """Return what the page reads from `packed`."""
+def unpack(track: dict[str, Any]) -> Float[np.ndarray, "frames width"]:
+    """Return what the page reads from `pack`."""
     levels = np.frombuffer(base64.b64decode(track["data"]), "<u2").reshape(-1, track["width"])
     return np.array(track["low"]) + np.array(track["step"]) * levels
 
@@ -209,7 +209,7 @@ def _short(values: np.ndarray) -> list[float]:
     return [float(f"{x:.6g}") for x in values]
 
 
-def _held(values: np.ndarray) -> np.ndarray:
+def _hold(values: np.ndarray) -> np.ndarray:
     finite = np.isfinite(values)
     last = np.where(finite, np.arange(len(values))[:, None], 0)
     out = np.take_along_axis(values, np.maximum.accumulate(last, axis=0), axis=0)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array
 
 from retrax.errors import BadInput
-from retrax.files import as_path, require_place, written_whole
+from retrax.files import as_path, require_place, write_whole
 from retrax.mechanics.state import State
 from retrax.numerics.checks import host_float64, require_number
 from retrax.numerics.meant import explain_keywords
@@ -78,7 +78,7 @@ def write_sound(
     if not loudest > 0:
         raise BadInput("the observable does not change along the run: there is nothing to hear.")
     require_place(path)
-    with written_whole(path) as temporary, wave.open(str(temporary), "wb") as file:
+    with write_whole(path) as temporary, wave.open(str(temporary), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(int(per_second))

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from retrax.cases.makers import did_you_mean
 from retrax.errors import BadInput
-from retrax.files import as_path, require_place, written_whole
+from retrax.files import as_path, require_place, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -128,6 +128,6 @@ def save(figure: "Figure", path: str | Path) -> Path:
     if not isinstance(figure, Figure):
         raise BadInput(f"figure = {figure!r} is not a figure of retrax.show.")
     require_place(path)
-    with written_whole(path) as temporary, rc_context(rc=_FILE_SETTINGS):
+    with write_whole(path) as temporary, rc_context(rc=_FILE_SETTINGS):
         figure.savefig(temporary, format=suffix[1:], dpi=160, metadata=_UNDATED[suffix])
     return path

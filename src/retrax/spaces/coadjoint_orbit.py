@@ -14,7 +14,7 @@ from retrax.groups.se2 import SE2
 from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
 from retrax.groups.so_n import SO
-from retrax.numerics.checks import require_instance, require_output, shown
+from retrax.numerics.checks import quote, require_instance, require_output
 from retrax.numerics.small_matrices import cross
 from retrax.spaces.base import AbstractHomogeneousSpace
 
@@ -59,7 +59,7 @@ class CoadjointOrbit(AbstractHomogeneousSpace):
         require_instance("casimirs", given, Mapping, "a dictionary of functions by name")
         covector = jax.ShapeDtypeStruct((group.dim,), jnp.float64)
         for name, function in given.items():
-            require_output(f"casimirs[{shown(name)}]", function, (covector,), ())
+            require_output(f"casimirs[{quote(name)}]", function, (covector,), ())
         self.casimirs = tuple(given.items())
 
     def __repr__(self) -> str:

@@ -55,7 +55,7 @@ class Embedded(AbstractHomogeneousSpace):
         """Return the parts of a point or of many, one for each factor."""
         return (points,) if len(self.factors) == 1 else points
 
-    def joined(self, parts: list[Point]) -> Point:
+    def join(self, parts: list[Point]) -> Point:
         """Return the point with these parts."""
         return parts[0] if len(parts) == 1 else tuple(parts)
 
@@ -83,12 +83,12 @@ class Embedded(AbstractHomogeneousSpace):
 
     def project(self, y: Point) -> Point:
         parts = zip(self.factors, self.split(y), strict=True)
-        return self.joined([factor.project(part) for factor, part in parts])
+        return self.join([factor.project(part) for factor, part in parts])
 
     def random(self, key: Key[Array, ""]) -> Point:
         keys = jax.random.split(key, len(self.factors))
         parts = zip(self.factors, keys, strict=True)
-        return self.joined([factor.random(own) for factor, own in parts])
+        return self.join([factor.random(own) for factor, own in parts])
 
     def check(self, name: str, y: PyTree) -> None:
         """Raise `BadInput` unless every part of `y` is a point of its factor."""

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Key, PyTree
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element, require_group
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 from retrax.numerics.small_matrices import solve
 from retrax.spaces.base import AbstractHomogeneousSpace, Tangent
 
@@ -38,7 +38,7 @@ class GroupItself(AbstractHomogeneousSpace):
     def __init__(self, group: AbstractLieGroup, side: int = -1):
         self.group = require_group(group)
         if type(side) is not int or side not in (-1, 1):
-            raise BadInput(f"side = {shown(side)} must be -1 (g exp u) or +1 (exp u g).")
+            raise BadInput(f"side = {quote(side)} must be -1 (g exp u) or +1 (exp u g).")
         self.side = side
 
     def __repr__(self) -> str:

@@ -14,10 +14,10 @@ from retrax.integrators.driven import Driven
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.store.checkpoint_format import FORMAT, FORMAT_VERSION, columns, numbers_text
 from retrax.store.checkpoint_write import Rows, Store, Writer, require_free
-from retrax.store.measured import measured_at
+from retrax.store.measured import measure_at
 from retrax.store.objects import Data
 from retrax.store.run_objects import encode_objects
-from retrax.trajectory.dataset import flattened
+from retrax.trajectory.dataset import flatten
 from retrax.trajectory.provenance import environment
 from retrax.trajectory.run import Run
 
@@ -50,7 +50,7 @@ class OnItsWay(Protocol):
     @property
     def completed(self) -> int: ...
 
-    def events_told(self) -> dict[str, Any]: ...
+    def events_record(self) -> dict[str, Any]: ...
 
 
 class Checkpoint:
@@ -92,7 +92,7 @@ class Checkpoint:
                 "completed": running.completed,
                 "seconds": running.seconds,
                 "restart": restart(running.run, running.since),
-                **running.events_told(),
+                **running.events_record(),
             },
         )
         self._sent, self._last_step = running.chunks_saved, running.run.step
@@ -173,7 +173,7 @@ def new_store(path: Path, objects: dict[str, Any], running: NotBegun) -> Store:
     record = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "configuration": json.dumps(flattened(run.state.g)[1]),
+        "configuration": json.dumps(flatten(run.state.g)[1]),
         "h": run.plan.h,
         "save_every": run.plan.save_every,
         "every": run.plan.commit_every,
@@ -185,14 +185,14 @@ def new_store(path: Path, objects: dict[str, Any], running: NotBegun) -> Store:
         "completed": 0,
         "seconds": 0.0,
         "restart": restart(run, running.since),
-        **running.events_told(),
+        **running.events_record(),
         **{f"provenance_{key}": value for key, value in made.items()},
     }
     count = min(_PROBE, run.plan.steps)
     first = {
         "probe": numbers_text(running.first_steps(count)),
         "probe_steps": count,
-        "measured": numbers_text(measured_at(run.system, run.state)),
+        "measured": numbers_text(measure_at(run.system, run.state)),
     }
     driven = run.integrator
     inputs = driven.actuators.count if isinstance(driven, Driven) else None

@@ -10,7 +10,7 @@ import numpy as np
 
 from retrax.engine.progress import Interval
 from retrax.errors import BadInput
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 from retrax.store.checkpoint_format import Column, Shapes, columns_of, of_state, read_numbers
 from retrax.trajectory.dataset import CONTROL, INPUTS, read_nesting
 
@@ -74,19 +74,19 @@ _RULES: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def checked_record(path: str, record: dict[str, Any]) -> tuple[dict[str, Any], list[Column]]:
+def check_record(path: str, record: dict[str, Any]) -> tuple[dict[str, Any], list[Column]]:
     """Return the attributes of a commit record and its columns; reject any other record."""
     told = record["attributes"]
     for name, rule in _RULES.items():
         if name not in told:
             raise _no_record(path, f"{name} is missing")
         if not rule(told[name]):
-            raise _no_record(path, f"it does not write {name} = {shown(told[name])}")
+            raise _no_record(path, f"it does not write {name} = {quote(told[name])}")
     odd = [k for k, x in told.items() if k.startswith("provenance_") and not isinstance(x, str)]
     if odd:
-        raise _no_record(path, f"{odd[0]} = {shown(told[odd[0]])} is not text")
+        raise _no_record(path, f"{odd[0]} = {quote(told[odd[0]])} is not text")
     if not isinstance(told.get("events", {}), dict):
-        raise _no_record(path, f"it does not write events = {shown(told['events'])}")
+        raise _no_record(path, f"it does not write events = {quote(told['events'])}")
     kinds = _columns(path, record, told)
     wrong = _contradiction(told, kinds)
     if wrong is not None:
@@ -105,21 +105,21 @@ def _columns(path: str, record: dict[str, Any], told: dict[str, Any]) -> list[Co
     arrays = arrays.get("metadata") if isinstance(arrays, dict) else None
     names = [*(["g"] if parts == 1 else [f"g{k}" for k in range(parts)]), "momentum"]
     if not isinstance(arrays, dict) or list(arrays)[: len(names)] != names:
-        raise _no_record(path, f"its arrays are not {shown(names)} and their times")
+        raise _no_record(path, f"its arrays are not {quote(names)} and their times")
     kept = sum(name.startswith(CONTROL) for name in arrays)
     names += [f"{CONTROL}{k}" for k in range(kept)]
     if not set(names) <= set(arrays):
-        raise _no_record(path, f"its arrays are {shown(list(arrays))}")
+        raise _no_record(path, f"its arrays are {quote(list(arrays))}")
     shapes = [_shape(path, name, arrays[name]) for name in names]
     driven = _shape(path, INPUTS, arrays[INPUTS]) if INPUTS in arrays else None
     momentum = shapes[parts]
     if len(momentum) != 1 or (driven is not None and len(driven) != 1):
-        raise _no_record(path, f"its momenta have the shape {shown(momentum)}")
+        raise _no_record(path, f"its momenta have the shape {quote(momentum)}")
     inputs = None if driven is None else driven[0]
     found = Shapes(shapes[:parts], momentum, shapes[parts + 1 :], inputs)
     kinds = columns_of(found, told["provenance_group"])
     if [kind.name for kind in kinds] != list(arrays):
-        raise _no_record(path, f"its arrays are {shown(list(arrays))}")
+        raise _no_record(path, f"its arrays are {quote(list(arrays))}")
     for kind in kinds:
         found = arrays[kind.name]
         wanted = kind.metadata(told["rows"], told["rows_per_chunk"])
@@ -140,7 +140,7 @@ def _exactly(metadata: Mapping[str, Any]) -> str:
 def _shape(path: str, name: str, about: Any) -> tuple[int, ...]:
     shape = about.get("shape") if isinstance(about, dict) else None
     if not (isinstance(shape, list) and 1 <= len(shape) <= 6 and all(map(_whole(0), shape))):
-        raise _no_record(path, f"its array {name} has the shape {shown(shape)}")
+        raise _no_record(path, f"its array {name} has the shape {quote(shape)}")
     return tuple(shape[1:])
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from retrax.engine.progress import Interval
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
-from retrax.trajectory.dataset import CONTROL, INPUTS, flattened
+from retrax.trajectory.dataset import CONTROL, INPUTS, flatten
 
 FORMAT, FORMAT_VERSION = "retrax-checkpoint", 2
 RECORD, START = "zarr.json", "start/zarr.json"
@@ -86,7 +86,7 @@ def columns(state: State, group: str, inputs: int | None) -> list[Column]:
 
     The inputs of a driven run come last.
     """
-    parts, _ = flattened(state.g)
+    parts, _ = flatten(state.g)
     control = [np.shape(leaf) for leaf in jax.tree.leaves(state.control)]
     shapes = Shapes([part.shape for part in parts], np.shape(state.momentum), control, inputs)
     return columns_of(shapes, group)
@@ -144,15 +144,15 @@ def record_text(attributes: dict[str, Any], kinds: list[Column]) -> bytes:
             "metadata": arrays,
         },
     }
-    return _checked(record)
+    return _check(record)
 
 
 def start_text(attributes: dict[str, Any]) -> bytes:
     """Write the file about the system, with its own checksum."""
-    return _checked({"zarr_format": 3, "node_type": "group", "attributes": attributes})
+    return _check({"zarr_format": 3, "node_type": "group", "attributes": attributes})
 
 
-def _checked(record: dict[str, Any]) -> bytes:
+def _check(record: dict[str, Any]) -> bytes:
     attributes = {**record["attributes"], "checksum": _checksum(record)}
     text = json.dumps({**record, "attributes": attributes}, allow_nan=False)
     return text.encode()

@@ -21,8 +21,8 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import reason, shown
-from retrax.store.checkpoint_checks import checked_record
+from retrax.numerics.checks import quote, reason
+from retrax.store.checkpoint_checks import check_record
 from retrax.store.checkpoint_format import (
     FORMAT,
     FORMAT_VERSION,
@@ -41,7 +41,7 @@ from retrax.store.objects import Trust
 from retrax.store.run_objects import read_objects, state_like, with_kept
 from retrax.store.whole import whole_states
 from retrax.trajectory.crossings import Events, events_of
-from retrax.trajectory.dataset import INPUTS, unflattened
+from retrax.trajectory.dataset import INPUTS, unflatten
 from retrax.trajectory.members import MEMBERS_FORMAT
 from retrax.trajectory.trajectory import Trajectory
 
@@ -62,7 +62,7 @@ class Stored(NamedTuple):
     def states(self) -> State:
         """Return the states, stacked along time, their configuration as nested tuples."""
         nested = json.loads(self.record["configuration"])
-        g = unflattened(nested, lambda k: self.columns[k].name)
+        g = unflatten(nested, lambda k: self.columns[k].name)
         return state_like(g, self.arrays[: of_state(self.columns)])
 
     def info(self) -> Interval:
@@ -122,13 +122,13 @@ def read_record(path: Path) -> tuple[dict[str, Any], list[Column]]:
         raise BadInput(f"path = {str(path)!r} is a Zarr store, but not a checkpoint of retrax.")
     version = attributes.get("format_version")
     if type(version) is not int or version < FORMAT_VERSION:
-        raise BadInput(f"path = {str(path)!r} is damaged: retrax has no format {shown(version)}.")
+        raise BadInput(f"path = {str(path)!r} is damaged: retrax has no format {quote(version)}.")
     if version > FORMAT_VERSION:
         raise BadInput(
             f"path = {str(path)!r} was written in format {version}, and this retrax reads "
             f"{FORMAT_VERSION}: a newer retrax is needed."
         )
-    return checked_record(str(path / RECORD), record)
+    return check_record(str(path / RECORD), record)
 
 
 def _require_no_sweep(path: Path, text: bytes) -> None:
@@ -157,7 +157,7 @@ def read_checkpoint(path: str | Path) -> Stored:
     begun = _bytes(path / START, f"the checkpoint {str(path)!r} is not whole")
     if digest(begun) != record["start"]:
         raise BadInput(f"path = {str(path / START)!r} is damaged, or that of another checkpoint.")
-    start = _checked_start(path, read_text(begun, str(path / START))["attributes"], kinds)
+    start = _check_start(path, read_text(begun, str(path / START))["attributes"], kinds)
     needed = record["rows"] * sum(kind.row_bytes() for kind in kinds)
     require_readable(path, needed, f"xarray.open_zarr({str(path)!r})")
     arrays = [_column(path, kind, record) for kind in kinds]
@@ -179,7 +179,7 @@ def _require_restart(stored: Stored) -> None:
         )
 
 
-def _checked_start(path: Path, start: dict[str, Any], kinds: list[Column]) -> dict[str, Any]:
+def _check_start(path: Path, start: dict[str, Any], kinds: list[Column]) -> dict[str, Any]:
     """Check what a run begins with: its objects as data, and where its first steps led."""
     try:
         size = sum(math.prod(kind.shape) for kind in kinds[: of_state(kinds)])
@@ -208,7 +208,7 @@ def _column(path: Path, kind: Column, record: dict[str, Any]) -> np.ndarray:
         text = _bytes(file, f"the checkpoint {str(path)!r} is not whole")
         body, check = text[:size], text[size:]
         if len(body) != size or check != chunk_end(body):
-            raise _damaged(file)
+            raise _damage(file)
         here = data[chunk * per_chunk : (chunk + 1) * per_chunk]
         here[:] = np.frombuffer(body, kind.dtype).reshape(per_chunk, *kind.shape)[: len(here)]
     if zlib.crc32(data.tobytes()) != record["crc"][kind.name]:
@@ -229,7 +229,7 @@ def _require_file(file: Path, size: int, otherwise: str) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise BadInput(f"path = {str(file)!r} is not a regular file, as those of checkpoints are.")
     if found.st_size != size:
-        raise _damaged(file)
+        raise _damage(file)
 
 
 def _require_own_folder(file: Path) -> None:
@@ -237,7 +237,7 @@ def _require_own_folder(file: Path) -> None:
         raise BadInput(f"path = {str(file.parent)!r} is a link, but a checkpoint has no links.")
 
 
-def _damaged(file: Path) -> BadInput:
+def _damage(file: Path) -> BadInput:
     return BadInput(f"path = {str(file)!r} is damaged: its bytes do not fit their checksum.")
 
 

@@ -81,7 +81,7 @@ def _require_kept(
 def _require_led(run: Trajectory, system: AbstractGroupSystem) -> None:
     first = np.linspace(0, len(run.t) - 2, _LOOKED_AT).astype(int)
     pairs = jax.tree.map(lambda x: np.asarray(x)[np.stack([first, first + 1], 1)], run.states)
-    apart, moved, way, turn, speed, change = evaluate(_led, system, pairs)
+    apart, moved, way, turn, speed, change = evaluate(_predict, system, pairs)
     sound = (turn < _SHORT) & (change <= _STEADY * speed) & (moved > _STILL)
     if len(np.unique(first[sound])) < _FEWEST:
         return
@@ -120,7 +120,7 @@ def _velocities(system: AbstractGroupSystem, pairs: State) -> Any:
     return jax.vmap(jax.vmap(system.velocity_at))(pairs)
 
 
-def _led(system: AbstractGroupSystem, pairs: State) -> Any:
+def _predict(system: AbstractGroupSystem, pairs: State) -> Any:
     """Return by how much (1) fails, the actual way, that of (1), and what bounds the miss."""
     space, angles = system.configuration_space, jnp.asarray(system.group.angles())
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 
 _MARK = "_made_by"
 
@@ -58,7 +58,7 @@ def factory(function: Callable[..., Any]) -> Factory:
     named = all(hasattr(function, name) for name in ("__module__", "__qualname__"))
     if not (callable(function) and named) or isinstance(function, type):
         raise BadInput(
-            f"factory: function = {shown(function)} is not a function that makes a system."
+            f"factory: function = {quote(function)} is not a function that makes a system."
         )
     return Factory(function)
 

@@ -11,7 +11,7 @@ from retrax.errors import BadInput, printable_lines
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 from retrax.numerics.evaluate import evaluate
 from retrax.store.consecutive import require_consecutive
 from retrax.trajectory.observe import Observations, along
@@ -46,13 +46,13 @@ def require_measured(run: Trajectory) -> None:
         words = made.name if isinstance(made, AbstractGroupSystem) else repr(made)
         if made is not None and run.provenance[name] not in (printable_lines(words), repr(made)):
             raise BadInput(
-                f"it was made by the {name} {shown(run.provenance[name])}, but holds the {name} "
+                f"it was made by the {name} {quote(run.provenance[name])}, but holds the {name} "
                 f"{words}"
             )
     names = {printable_lines(x.name) for x in (system.configuration_space, system.group)}
     if run.provenance.get("group", system.group.name) not in names:
         raise BadInput(
-            f"it was made on {shown(run.provenance['group'])}, but holds the system {system.name} "
+            f"it was made on {quote(run.provenance['group'])}, but holds the system {system.name} "
             f"on {system.configuration_space.name}"
         )
     rows = np.unique(np.linspace(0, len(run.t) - 1, min(len(run.t), _MOST)).astype(int))
@@ -61,7 +61,7 @@ def require_measured(run: Trajectory) -> None:
     require_consecutive(run, states)
     if not run.measured:
         return
-    fresh = run.measured_anew(rows).observations
+    fresh = run.measure_again(rows).observations
     told = jax.tree.map(lambda x: np.asarray(x)[rows], run.observations)
     if told.energy is not None and fresh.energy is None:
         fresh = fresh._replace(energy=fresh.invariants.get("energy"))
@@ -71,7 +71,7 @@ def require_measured(run: Trajectory) -> None:
         run.forget_observations()
 
 
-def measured_at(system: AbstractGroupSystem, state: State) -> Float[np.ndarray, " number"]:
+def measure_at(system: AbstractGroupSystem, state: State) -> Float[np.ndarray, " number"]:
     """Return what a checkpoint keeps to compare a system with: velocity and energy at a state."""
     if isinstance(system, RememberedSystem):
         return np.append(system.velocities(np.asarray(state.momentum)[None])[0], np.nan)
@@ -86,7 +86,7 @@ def require_start(run: Trajectory, told: Float[np.ndarray, " number"]) -> None:
     if run.system is None:
         return
     first = jax.tree.map(lambda x: np.asarray(x)[0], run.states)
-    found = measured_at(run.system, first)
+    found = measure_at(run.system, first)
     moving = 1 + float(np.sum(np.abs(first.momentum))) + np.nanmax(np.abs(found), initial=0.0)
     unknown = np.isnan(found) & (np.isnan(told) | isinstance(run.system, RememberedSystem))
     if found.shape != told.shape or not np.all(unknown | (np.abs(found - told) <= _APART * moving)):

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retrax.errors import BadInput, warn
-from retrax.files import as_path, require_place, written_whole
+from retrax.files import as_path, require_place, write_whole
 from retrax.numerics.checks import reason, require_finite
 from retrax.store.checkpoint_read import load_checkpoint
 from retrax.store.checksum import CHECKSUM, checksum_of, require_whole
 from retrax.store.measured import require_measured
-from retrax.store.objects import Data, Modules, Trust, trusted
+from retrax.store.objects import Data, Modules, Trust, read_trusted
 from retrax.store.run_objects import encode_run, read_objects, require_begun, with_kept
 from retrax.store.whole import require_even, whole_run
 from retrax.trajectory.dataset import Contents, contents, from_dataset
@@ -44,7 +44,7 @@ def save(run: Trajectory, path: str | Path) -> Path:
     found = contents(run)
     found.variables[OBJECTS] = ((f"{OBJECTS}_bytes",), text, about)
     found.attributes[CHECKSUM] = checksum_of(found.variables | found.coordinates, found.attributes)
-    with written_whole(path) as temporary:
+    with write_whole(path) as temporary:
         temporary.write_bytes(_image(found))
     return path
 
@@ -87,10 +87,10 @@ def write_netcdf(
 
     HDF5 brings the interpreter down when a disk refuses what it writes, so it never sees the disk.
 
-    **Raises:** as `written_whole`.
+    **Raises:** as `write_whole`.
     """
     image = io.BytesIO()
-    with written_whole(path) as temporary:
+    with write_whole(path) as temporary:
         data.to_netcdf(image, engine="h5netcdf", encoding=encoding)
         temporary.write_bytes(image.getbuffer())
 
@@ -112,7 +112,7 @@ def load(path: str | Path, *, trust: Modules | None = None) -> Trajectory:
     - `trust`: the module, or a list of modules, whose functions marked with `factory` the file may
         name. They are imported, which runs them.
     """
-    place, modules = as_path(path), trusted(trust)
+    place, modules = as_path(path), read_trusted(trust)
     if place.is_dir():
         return load_checkpoint(place, modules)
     if not place.is_file():
@@ -122,13 +122,13 @@ def load(path: str | Path, *, trust: Modules | None = None) -> Trajectory:
             f"path = {str(place)!r} is a page to look at; rx.load reads the NetCDF file that "
             "run.save(path) writes, and the folder of a checkpoint."
         )
-    ds = opened(place)
+    ds = read_whole(place)
     if ds.attrs.get("kind") == PLAN:
         raise BadInput(f"path = {str(place)!r} holds a plan; rx.load_plan reads it.")
     return whole_run(place, lambda: _trajectory(place, ds, modules))
 
 
-def opened(path: Path) -> "xr.Dataset":
+def read_whole(path: Path) -> "xr.Dataset":
     """Read all of a file, after a look at what it is made of."""
     import xarray as xr
 

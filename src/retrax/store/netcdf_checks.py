@@ -11,7 +11,7 @@ from typing import Any
 import h5py
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 from retrax.store.free_memory import gigabytes, require_readable
 
 # The filters of NetCDF: deflate, shuffle, Fletcher's checksum; what HDF5 has besides may be a
@@ -51,18 +51,18 @@ def _array(path: Path, file: h5py.File, name: str) -> h5py.Dataset:
     link = file.get(name, getlink=True)
     if not isinstance(link, h5py.HardLink):
         what = "another file" if isinstance(link, h5py.ExternalLink) else "another place"
-        raise _odd(path, f"{shown(name)}, a link to {what}")
+        raise _odd(path, f"{quote(name)}, a link to {what}")
     if file.get(name, getclass=True) is not h5py.Dataset:
-        raise _odd(path, f"{shown(name)}, which is not an array")
+        raise _odd(path, f"{quote(name)}, which is not an array")
     array: Any = file[name]
     layout = array.id.get_create_plist()
     if layout.get_layout() == h5py.h5d.VIRTUAL or layout.get_external_count():
-        raise _odd(path, f"{shown(name)}, whose numbers are in other files")
+        raise _odd(path, f"{quote(name)}, whose numbers are in other files")
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 16:
-        raise _odd(path, f"{shown(name)} of the type {array.dtype}")
+        raise _odd(path, f"{quote(name)} of the type {array.dtype}")
     filters = [layout.get_filter(k)[0] for k in range(layout.get_nfilters())]
     if not set(filters) <= set(_FILTERS):
-        raise _odd(path, f"{shown(name)}, packed by a filter that NetCDF does not have")
+        raise _odd(path, f"{quote(name)}, packed by a filter that NetCDF does not have")
     return array
 
 
@@ -77,20 +77,20 @@ def _is_bare_dimension(array: h5py.Dataset) -> bool:
 def _bytes(path: Path, name: str, array: h5py.Dataset) -> tuple[int, int]:
     """Count the bytes that an array declares, and those of them in the file."""
     if array.shape is None:
-        raise _odd(path, f"{shown(name)}, an array without a shape")
+        raise _odd(path, f"{quote(name)}, an array without a shape")
     declared = array.size * array.dtype.itemsize
     stored = array.id.get_storage_size()
     packed = array.id.get_create_plist().get_nfilters() > 0
     if declared > (_DEFLATE if packed else 1) * stored:
         raise _odd(
             path,
-            f"{shown(name)}, which declares {gigabytes(declared)} of numbers and holds "
+            f"{quote(name)}, which declares {gigabytes(declared)} of numbers and holds "
             f"{gigabytes(stored)}",
         )
     if packed and array.chunks is not None:
         chunk = math.prod(array.chunks) * array.dtype.itemsize
         if chunk > max(declared, 2**20):
-            raise _odd(path, f"{shown(name)} in chunks of {gigabytes(chunk)}")
+            raise _odd(path, f"{quote(name)} in chunks of {gigabytes(chunk)}")
     return declared, stored
 
 
@@ -103,7 +103,7 @@ def _require_attributes(path: Path, owner: str, of: h5py.File | h5py.Dataset) ->
         values = math.prod(shape) if shape is not None and len(shape) <= 1 else 0
         number = about.dtype.kind in "fiub" and 1 <= values <= _MOST_VALUES
         if name in _PACKED or not (name in _TIES or number or (text and values == 1)):
-            raise _odd(path, f"{shown(owner)} with the attribute {shown(name)}, which no run has")
+            raise _odd(path, f"{quote(owner)} with the attribute {quote(name)}, which no run has")
 
 
 def _odd(path: Path, what: str) -> BadInput:

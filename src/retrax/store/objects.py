@@ -35,7 +35,7 @@ import numpy as np
 from jax.tree_util import Partial
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import reason, shown
+from retrax.numerics.checks import quote, reason
 from retrax.numerics.evaluate import as_jax
 from retrax.numerics.looks import UserFunction
 from retrax.store.factory import Call, Factory, call_that_made
@@ -92,7 +92,7 @@ class NeedsImport(BadInput):
 
 
 @functools.cache
-def defined(folder: str) -> dict[str, tuple[Any, ...]]:
+def find_definitions(folder: str) -> dict[str, tuple[Any, ...]]:
     """Find all classes and functions that the modules of a folder define, by name."""
     package = importlib.import_module(f"retrax.{folder}")
     found: dict[str, tuple[Any, ...]] = {}
@@ -111,7 +111,7 @@ def _name_in_retrax(value: Any, where: str) -> str:
     if package != "retrax" or folders[:1] == [] or folders[0] not in FOLDERS or "<" in name:
         kind = "an object of the class" if isinstance(value, type) else "the function"
         raise Unstorable(f"{where} is {kind} {name or value!r} of the module {module}")
-    if len(defined(folders[0]).get(name.split(".")[0], ())) != 1:
+    if len(find_definitions(folders[0]).get(name.split(".")[0], ())) != 1:
         raise Unstorable(f"{where} is {name} of {module}, a name that retrax gives twice")
     return f"{folders[0]}:{name}"
 
@@ -120,10 +120,10 @@ def _in_retrax(reference: str) -> Any:
     """Look up the class or function that a file names."""
     found = _REFERENCE.fullmatch(reference) if len(reference) <= _LONGEST else None
     if found is None:
-        raise BadInput(f"the file names {shown(reference)}, which is not one of retrax's values.")
+        raise BadInput(f"the file names {quote(reference)}, which is not one of retrax's values.")
     folder, name = _MOVED.get(reference, found[1]), found[2]
     top, *rest = name.split(".")
-    candidates = defined(folder).get(top, ())
+    candidates = find_definitions(folder).get(top, ())
     if len(candidates) != 1:
         raise BadInput(f"the file names {name!r}, which this retrax does not have in {folder}.")
     value = candidates[0]
@@ -134,14 +134,14 @@ def _in_retrax(reference: str) -> Any:
     return value
 
 
-def trusted(modules: Any) -> frozenset[str]:
+def read_trusted(modules: Any) -> frozenset[str]:
     """Read the modules that a user names on a call: one or several, as names or as modules."""
     several = modules if isinstance(modules, list | tuple | set | frozenset) else [modules]
     names = [one.__name__ if isinstance(one, ModuleType) else one for one in several]
     for name in names if modules is not None else []:
         if not (isinstance(name, str) and _NAME.fullmatch(name)):
             raise BadInput(
-                f"trust = {shown(modules)} must be the name of a module, such as 'my_bodies', or a "
+                f"trust = {quote(modules)} must be the name of a module, such as 'my_bodies', or a "
                 "list of names."
             )
     return frozenset(names) if modules is not None else frozenset()
@@ -269,7 +269,7 @@ def _require_trust(reference: str, trust: Trust) -> None:
     module, _, name = reference.partition(":")
     named = len(reference) <= _LONGEST and _NAME.fullmatch(module) and _NAME.fullmatch(name)
     if not named:
-        raise BadInput(f"the file names {shown(reference)}, which is not a function in a module.")
+        raise BadInput(f"the file names {quote(reference)}, which is not a function in a module.")
     if trust is None or module not in trust:
         raise NeedsImport(
             f"the file names the function {name!r} of the module {module!r}. To import a module is "
@@ -301,7 +301,7 @@ def decode_array(data: dict[str, Data]) -> Any:
         raise BadInput(f"the stored array is of {data['dtype']!r}, which retrax does not write.")
     shape = data["shape"]
     if not all(type(n) is int and n >= 0 for n in shape):
-        raise BadInput(f"the stored array has the impossible shape {shown(shape)}.")
+        raise BadInput(f"the stored array has the impossible shape {quote(shape)}.")
     flat = np.frombuffer(base64.b64decode(data["data"], validate=True), data["dtype"])
     array = flat.reshape(shape).copy()
     return as_jax(array) if data["jax"] else array[()]
@@ -398,7 +398,7 @@ def _decode_function(data: dict[str, Data], trust: Trust) -> Callable[..., Any]:
 
 def _decode_call(data: dict[str, Data], trust: Trust) -> Any:
     _require_trust(data["factory"], trust)
-    function = _imported(data["factory"])
+    function = _import_name(data["factory"])
     marked = isinstance(function, Factory)
     if not (marked and f"{function.module}:{function.name}" == data["factory"]):
         raise BadInput(
@@ -419,11 +419,11 @@ def _decode_call(data: dict[str, Data], trust: Trust) -> Any:
     if part is None:
         return made
     if type(part) is not int or type(made) is not tuple or not 0 <= part < len(made):
-        raise BadInput(f"the factory {data['factory']!r} has no result with number {shown(part)}.")
+        raise BadInput(f"the factory {data['factory']!r} has no result with number {quote(part)}.")
     return made[part]
 
 
-def _imported(reference: str) -> Any:
+def _import_name(reference: str) -> Any:
     """Import a module that the user trusts, and look a name up in it."""
     module, _, name = reference.partition(":")
     try:

@@ -18,7 +18,7 @@ from retrax.mechanics.remembered import MASS_MATRIX, RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import reason, shown
+from retrax.numerics.checks import quote, reason
 from retrax.numerics.evaluate import as_jax
 from retrax.store.objects import (
     ARRAY_TYPES,
@@ -55,7 +55,7 @@ def encode_objects(
     """
     data: dict[str, Data] = {}
     lacking: dict[str, str] = {}
-    system = None if system is None else system.stored()
+    system = None if system is None else system.for_storage()
     if isinstance(system, RememberedSystem) and system.recipe:
         data, lacking = encode_objects(None, integrator)
         return {
@@ -69,7 +69,7 @@ def encode_objects(
         except Unstorable as why:
             data[name], lacking[name] = None, str(why)
     if system is not None and (data["system"] is None or any(factories(data["system"]))):
-        data["remembered"] = _remembered(system)
+        data["remembered"] = _remember(system)
     return data, lacking
 
 
@@ -77,12 +77,12 @@ def encode_run(run: Trajectory) -> dict[str, Data]:
     """Encode all that it takes to take a run again: its objects, its start and its plan."""
     data, _ = encode_objects(run.system, run.integrator)
     events = {"events": run.events.data()} if run.events.names else {}
-    return {**data, **_begun(run), **events}
+    return {**data, **_begin(run), **events}
 
 
 def require_begun(run: Trajectory, objects: dict[str, Data]) -> None:
     """Reject a start or a plan that is not the one of the states."""
-    for name, made in _begun(run).items():
+    for name, made in _begin(run).items():
         told: Any = objects.get(name, made)
         if name == "state":  # what a controller keeps is nested as the integrator says
             told, made = ({**x["fields"], "control": None} for x in (told, made))
@@ -90,13 +90,13 @@ def require_begun(run: Trajectory, objects: dict[str, Data]) -> None:
             raise BadInput(f"its {name} is not that of its states")
 
 
-def _begun(run: Trajectory) -> dict[str, Any]:
+def _begin(run: Trajectory) -> dict[str, Any]:
     start = jax.tree.map(lambda x: np.asarray(x[0]), run.states)
     plan = {"h": float(run.h), "steps": run.steps, "save_every": run.save_every}
     return {"state": encode(start, "state"), "plan": plan}
 
 
-def _remembered(system: AbstractGroupSystem) -> Data:
+def _remember(system: AbstractGroupSystem) -> Data:
     """Encode what can be kept of a system with functions of the user's in it."""
     fields = _fields(system)
     arrays = {
@@ -107,9 +107,9 @@ def _remembered(system: AbstractGroupSystem) -> Data:
     if isinstance(system, AbstractMechanicalSystem) and system.invariant_inertia:
         inertia = inertia_at_identity(system)
         arrays[MASS_MATRIX] = inertia if inertia.ndim == 2 else np.diag(inertia)
-    functions = [pair for name, x in fields.items() for pair in _lost(name, x)]
+    functions = [pair for name, x in fields.items() for pair in _name_lost(name, x)]
     if not type(system).__module__.startswith("retrax."):
-        functions.append(("class", _named(type(system))))
+        functions.append(("class", _name(type(system))))
     kept = RememberedSystem(
         title=system.name,
         space=system.configuration_space,
@@ -129,7 +129,7 @@ def _fields(value: Any) -> dict[str, Any]:
     return {f.name: getattr(value, f.name, None) for f in dataclasses.fields(value)}
 
 
-def _lost(where: str, value: Any) -> Iterator[tuple[str, str]]:
+def _name_lost(where: str, value: Any) -> Iterator[tuple[str, str]]:
     """Name the functions and classes in a value that a file cannot keep: `constraint.A`."""
     try:
         encode(value, where)
@@ -141,13 +141,13 @@ def _lost(where: str, value: Any) -> Iterator[tuple[str, str]]:
         elif isinstance(value, tuple | list):
             inside = list(enumerate(value))
         else:
-            yield where, _named(getattr(value, "func", value))
+            yield where, _name(getattr(value, "func", value))
             return
-        found = [pair for name, x in inside for pair in _lost(f"{where}.{name}", x)]
-        yield from found or [(where, _named(type(value)))]
+        found = [pair for name, x in inside for pair in _name_lost(f"{where}.{name}", x)]
+        yield from found or [(where, _name(type(value)))]
 
 
-def _named(value: Any) -> str:
+def _name(value: Any) -> str:
     name = getattr(value, "__qualname__", type(value).__qualname__)
     return f"{name} of {getattr(value, '__module__', type(value).__module__)}"
 
@@ -157,7 +157,7 @@ def decode_object(data: Mapping[str, Data], name: str, trust: Trust) -> Any:
     value = decode(data.get(name), trust)
     kind, what = _KINDS[name]
     if value is not None and not isinstance(value, kind):
-        raise BadInput(f"the stored {name} is {shown(value)}, not {what}.")
+        raise BadInput(f"the stored {name} is {quote(value)}, not {what}.")
     return value
 
 

@@ -37,7 +37,7 @@ def whole_run(path: Path, read: Callable[[], "Trajectory"]) -> "Trajectory":
 
 def require_even(run: "Trajectory") -> None:
     """Reject a run that lacks states: a file knows how many steps lie between all of them."""
-    if len(run.t) < _saved(run.completed, run.save_every):
+    if len(run.t) < _count_saved(run.completed, run.save_every):
         raise BadInput(
             f"this run cannot be saved: it has {len(run.t)} states after {run.completed} steps, "
             "but a file holds states that are equally many steps apart. Give all calls of a "
@@ -114,14 +114,14 @@ def _wrong_arrays(named: dict[str, tuple[Any, int | None]], records: int) -> str
     return None
 
 
-def _saved(completed: int, every: int) -> int:
+def _count_saved(completed: int, every: int) -> int:
     """Return how many states a run has, with its start and its end."""
     return -(-completed // every) + 1
 
 
 def _wrong_times(t: np.ndarray, h: float, steps: int, completed: int, every: int) -> str | None:
     """Say which time is not t0 + k h; a run that stopped early may end between two steps."""
-    saved = _saved(completed, every)
+    saved = _count_saved(completed, every)
     if completed < steps and len(t) == saved + 1:  # the last state is that of an event
         t, event = t[:-1], (t[-1] - t[0]) / h - completed
         if not 0 < event <= 1:

@@ -50,7 +50,7 @@ class Axes(NamedTuple):
             for name, column in self.columns.items()
         }
 
-    def named(self, member: int) -> str:
+    def describe(self, member: int) -> str:
         """Return the parameters of one member for people."""
         row = ", ".join(f"{name} = {value}" for name, value in self.row(member).items())
         return row or f"{MEMBER} = {member}"
@@ -199,7 +199,7 @@ def settings(integrator: Any, h: Any, steps: Any, save_every: Any) -> Settings:
     counts = zip(
         each_h, _each("steps", steps, sizes), _each("save_every", save_every, sizes), strict=True
     )
-    sequence = [_checked(*count) for count in counts]
+    sequence = [_check(*count) for count in counts]
     records = {saved_states(n, every) for _, n, every in sequence}
     if len(records) > 1:
         raise BadInput(
@@ -223,7 +223,7 @@ def _each(name: str, value: Any, sizes: dict[str, int]) -> list[Any]:
     return list(value)
 
 
-def _checked(h: Any, steps: Any, save_every: Any) -> tuple[float, int, int | None]:
+def _check(h: Any, steps: Any, save_every: Any) -> tuple[float, int, int | None]:
     require_step_size(h)
     require_count("steps", steps)
     if save_every is None:

@@ -13,7 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from retrax.errors import BadInput, SweepStopped
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 from retrax.numerics.fingerprint import digest_of, fingerprint
 from retrax.run.ensemble import run_members
 from retrax.sweeps.axes import MEMBER, Block, Setting
@@ -46,7 +46,7 @@ class Job(NamedTuple):
     results: tuple[Variable, ...]
     reads: str | None = None
 
-    def sealed(self) -> "Job":
+    def seal(self) -> "Job":
         """Return the job with the digest of this moment."""
         return self._replace(reads=self.content())
 
@@ -66,7 +66,7 @@ class Load(NamedTuple):
     parameters: dict[str, np.ndarray]
 
 
-def loaded(bodies: Bodies, block: Block, columns: dict[str, np.ndarray]) -> Load:
+def load(bodies: Bodies, block: Block, columns: dict[str, np.ndarray]) -> Load:
     here = bodies.some(block.members)
     parameters = {name: column[block.members] for name, column in columns.items()}
     return Load(block, jax.tree.leaves(here.whole), jax.tree.leaves(here.states), parameters)
@@ -75,7 +75,7 @@ def loaded(bodies: Bodies, block: Block, columns: dict[str, np.ndarray]) -> Load
 def run_block(job: Job | bytes, load: Load, threads: int | None) -> int:
     """Run a block and commit it; how many of its members failed."""
     if isinstance(job, bytes):
-        job = _unpacked(job)
+        job = _unpack(job)
     clock = time.perf_counter()
     system, drive = jax.tree.unflatten(jax.tree.structure(job.alike.whole), load.system)
     states = jax.tree.unflatten(jax.tree.structure(job.alike.states), load.states)
@@ -95,7 +95,7 @@ def run_block(job: Job | bytes, load: Load, threads: int | None) -> int:
 
 
 @lru_cache(maxsize=4)
-def _unpacked(job: bytes) -> Job:
+def _unpack(job: bytes) -> Job:
     """Unpack a job once a process, so that all blocks are of one kind and share programs."""
     from distributed.protocol.pickle import loads
 
@@ -134,11 +134,11 @@ def results(
         if name not in runs
     }
     system = jax.tree.map(jnp.asarray, system)
-    measured = _measured(measure, runs.assign_coords(labels), system)
+    measured = _measure(measure, runs.assign_coords(labels), system)
     return measured.assign({name: runs[name] for name in _FAILURES})
 
 
-def _measured(measure: Callable[..., Any], runs: "xr.Dataset", system: Any) -> "xr.Dataset":
+def _measure(measure: Callable[..., Any], runs: "xr.Dataset", system: Any) -> "xr.Dataset":
     """Return what `measure` returns, as a dataset of variables with a dimension of members."""
     import xarray as xr
 
@@ -158,7 +158,7 @@ def _measured(measure: Callable[..., Any], runs: "xr.Dataset", system: Any) -> "
     for name, x in result.items():
         if not isinstance(name, str) or not name.strip(".") or {"/", "\\", "\0"} & set(name):
             raise BadInput(
-                f"measure returned {shown(name)} as the name of a result, but it names an array in "
+                f"measure returned {quote(name)} as the name of a result, but it names an array in "
                 "the store: a word without slashes."
             )
         if not isinstance(x, xr.DataArray):

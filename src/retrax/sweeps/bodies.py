@@ -1,6 +1,6 @@
 """The bodies of a sweep: every one built and checked before anything runs.
 
-`potential=lambda R: -mass * R[2, 2]` is a new function for every mass. `opened` takes the number
+`potential=lambda R: -mass * R[2, 2]` is a new function for every mass. `open_up` takes the number
 out of the closure: what is left is the same code each time, so that the bodies are of one kind and
 share one program.
 """
@@ -26,10 +26,10 @@ from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.known import BadMember
 from retrax.numerics.looks import UserFunction
 from retrax.numerics.walk import ByContent
-from retrax.run.checks import started
-from retrax.run.drive import Plant, require_control, unwrapped
-from retrax.run.driven_members import DrivenMembers, begun_members, spread
-from retrax.run.member_checks import stacked_systems
+from retrax.run.checks import start_of
+from retrax.run.drive import Plant, require_control, unwrap
+from retrax.run.driven_members import DrivenMembers, begin_members, spread
+from retrax.run.member_checks import stack_systems
 from retrax.sweeps.axes import MEMBER, Axes
 
 # Some integrator: what a controller keeps does not depend on it.
@@ -82,13 +82,13 @@ class Bodies(NamedTuple):
 def bodies(make: Callable[..., object], axes: Axes, control: AbstractControl | None) -> Bodies:
     """Return what `make` returns for every member: by `jax.vmap`, or else one by one."""
     make = partial(_with_control, make, control)
-    first = _made(make, axes.row(0), axes.named(0))
+    first = _make(make, axes.row(0), axes.describe(0))
     together = None
     if all(column.dtype.kind != "U" for column in axes.columns.values()):
         try:
             together = _all_at_once(make, axes)
         except BadMember as refusal:  # made alone, it says so with its parameters
-            _made(make, axes.row(refusal.member), axes.named(refusal.member))
+            _make(make, axes.row(refusal.member), axes.describe(refusal.member))
     wholes, states = together or _one_by_one(make, axes, first)
     wholes, states = jax.tree.map(np.asarray, (wholes, states))
     shared = all((leaf == leaf[:1]).all() for leaf in jax.tree.leaves(wholes))
@@ -101,7 +101,7 @@ def bodies_from(
 ) -> tuple[Axes, Bodies]:
     """Return one system and a state for each member."""
     system, drive = _whole(plant, control)
-    begin = started(system, states)
+    begin = start_of(system, states)
     if not isinstance(begin, State):
         raise BadInput(
             f"states = {begin!r} is not a State whose arrays have a first axis of members, as "
@@ -111,11 +111,11 @@ def bodies_from(
     lengths = {leaf.shape[0] if leaf.ndim else 0 for leaf in jax.tree.leaves(begin)}
     count = max(lengths)
     labels = {MEMBER: ((MEMBER,), np.arange(count))}
-    system, drive = jax.tree.map(np.asarray, opened((system, drive)))
+    system, drive = jax.tree.map(np.asarray, open_up((system, drive)))
     found = Bodies(system, begin, True, drive)
     if drive is not None:
         parts = found.parts(READY_STEP)
-        found = found._replace(states=begun_members(parts, begin, True))
+        found = found._replace(states=begin_members(parts, begin, True))
     return Axes({MEMBER: count}, {}, labels), found
 
 
@@ -134,13 +134,13 @@ def _with_control(
 def _whole(plant: object, control: object) -> tuple[Any, Drive]:
     """Return what moves and what drives it, checked to fit."""
     if control is None or not isinstance(plant, Actuated):
-        return unwrapped(plant, READY_STEP, control)[0], None
+        return unwrap(plant, READY_STEP, control)[0], None
     drives = require_control(control)
     drives.check(plant.system, plant.count)
     return plant.system, (plant.actuators.dense(), drives)
 
 
-def _made(make: Callable[..., object], row: Mapping[str, object], name: str) -> Made:
+def _make(make: Callable[..., object], row: Mapping[str, object], name: str) -> Made:
     """Return the system and the state of one member, its functions opened."""
     try:
         made = make(**row)
@@ -159,28 +159,28 @@ def _made(make: Callable[..., object], row: Mapping[str, object], name: str) -> 
         raise BadInput(f"make({name}): {refusal}") from refusal
     if not isinstance(system, AbstractGroupSystem):
         raise BadInput(f"make({name}) returned {system!r}, which is not a retrax system.")
-    state = started(system, state)
+    state = start_of(system, state)
     if not isinstance(state, State):
         raise BadInput(
             f"make({name}) returned {state!r} as the state; make one with system.state(...)."
         )
     if drive is not None:
-        state = Driven(READY_STEP, *drive).begun(system, state)
+        state = Driven(READY_STEP, *drive).begin(system, state)
         state = jax.tree.map(jax.numpy.asarray, state)
-    return opened((system, drive)), alone(state) if drive is None else state
+    return open_up((system, drive)), alone(state) if drive is None else state
 
 
 def _all_at_once(make: Callable[..., object], axes: Axes) -> Made | None:
     """Make all members by `jax.vmap`, or return nothing where `make` needs to see the numbers."""
 
     def member(row):
-        return _made(make, row, "...")
+        return _make(make, row, "...")
 
     try:
         wholes, states = jax.vmap(member)(axes.columns)
         one = jax.tree.map(lambda x: x[0], (wholes, states))
         # Numbers that make has hidden where jax.vmap does not see them come to light here.
-        jax.eval_shape(_looked_at, *one)
+        jax.eval_shape(_look_at, *one)
     except BadMember:
         raise
     except Exception:
@@ -188,7 +188,7 @@ def _all_at_once(make: Callable[..., object], axes: Axes) -> Made | None:
     return wholes, states
 
 
-def _looked_at(whole: Whole, state: State) -> object:
+def _look_at(whole: Whole, state: State) -> object:
     """Ask all functions of a body something."""
     system, drive = whole
     if drive is not None:
@@ -198,33 +198,33 @@ def _looked_at(whole: Whole, state: State) -> object:
 
 
 def _one_by_one(make: Callable[..., object], axes: Axes, first: Made) -> Made:
-    made = [first, *(_made(make, axes.row(k), axes.named(k)) for k in range(1, axes.members))]
+    made = [first, *(_make(make, axes.row(k), axes.describe(k)) for k in range(1, axes.members))]
     wholes, states = zip(*made, strict=True)
-    return stacked_systems(wholes), jax.tree.map(lambda *xs: np.stack(xs), *states)
+    return stack_systems(wholes), jax.tree.map(lambda *xs: np.stack(xs), *states)
 
 
-def opened(tree: Any) -> Any:
+def open_up(tree: Any) -> Any:
     """Open a system: its functions hold the numbers of their closures as pytree arrays."""
-    return jax.tree.map(_opened, tree, is_leaf=lambda x: isinstance(x, Partial))
+    return jax.tree.map(_open, tree, is_leaf=lambda x: isinstance(x, Partial))
 
 
-def _opened(x: object) -> object:
+def _open(x: object) -> object:
     if not isinstance(x, Partial):
         return x
-    arguments, keywords = opened(x.args), opened(x.keywords)
+    arguments, keywords = open_up(x.args), open_up(x.keywords)
     function = x.func.__wrapped__ if isinstance(x.func, UserFunction) else None
     if not isinstance(function, FunctionType):
         return Partial(x.func, *arguments, **keywords)
-    apart = _taken_apart(function)
+    apart = _take_apart(function)
     return Partial(UserFunction(apart.func), *apart.args, *arguments, **keywords)
 
 
-def _taken_apart(function: FunctionType) -> Partial:
+def _take_apart(function: FunctionType) -> Partial:
     """Return the code of a function, and the numbers it has closed over as its first argument."""
     held = (
         tuple(_within(cell, function) for cell in function.__closure__ or ()),
-        opened(function.__defaults__),
-        opened(function.__kwdefaults__),
+        open_up(function.__defaults__),
+        open_up(function.__kwdefaults__),
     )
     leaves, _ = jax.tree.flatten(held)
     numbers = tuple(x if _is_number(x) else None for x in leaves)
@@ -240,8 +240,8 @@ def _within(cell: CellType, function: FunctionType) -> Any:
     except ValueError:  # a name that has not been given a value
         return None
     if isinstance(content, FunctionType) and content is not function:
-        return _taken_apart(content)
-    return opened(content)
+        return _take_apart(content)
+    return open_up(content)
 
 
 def _is_number(x: object) -> bool:
@@ -251,7 +251,7 @@ def _is_number(x: object) -> bool:
     return isinstance(x, np.ndarray | jax.Array) and x.dtype.kind == "f"
 
 
-def _refilled(function: FunctionType, held: tuple) -> FunctionType:
+def _refill(function: FunctionType, held: tuple) -> FunctionType:
     """Return the function with other cells, and other values for arguments that are left out."""
     contents, defaults, keywords = held
     cells = tuple(CellType(content) for content in contents)
@@ -271,7 +271,7 @@ class Code(ByContent):
 
     def __init__(self, function: FunctionType, held: tuple):
         bare = held == ((), None, None)
-        self.function = function if bare else _refilled(function, held)
+        self.function = function if bare else _refill(function, held)
         self.held = held
 
     @property
@@ -284,7 +284,7 @@ class Code(ByContent):
         leaves, structure = jax.tree.flatten(self.held)
         leaves = [f if n is None else n for n, f in zip(numbers, leaves, strict=True)]
         held = jax.tree.unflatten(structure, leaves)
-        return _refilled(self.function, held)(*arguments, **keywords)
+        return _refill(self.function, held)(*arguments, **keywords)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Code) or self.function.__code__ != other.function.__code__:

@@ -33,9 +33,9 @@ from retrax.sweeps.axes import (
     times,
     usual_block,
 )
-from retrax.sweeps.blocks import Job, Load, loaded, results
+from retrax.sweeps.blocks import Job, Load, load, results
 from retrax.sweeps.bodies import Bodies
-from retrax.sweeps.workers import connected, run_on, run_serially, runs_here
+from retrax.sweeps.workers import connect, run_on, run_serially, runs_here
 from retrax.trajectory.provenance import provenance, versions
 
 if TYPE_CHECKING:
@@ -87,9 +87,9 @@ class SweepPlan:
                 "Choose another path."
             )
         if begun:  # no one else commits between what is read here and what is written
-            self._hold(store.held(self.path), stack)
+            self._hold(store.take_lock(self.path), stack)
             store.require_layout(self.path, self._layout())
-        done = store.committed(self.path, self.results, self.blocks) if begun else set()
+        done = store.list_committed(self.path, self.results, self.blocks) if begun else set()
         todo = [block for block in self.blocks if block.number not in done]
         total = self.axes.members * len(self.settings.each)
         gone = total - sum(len(block.members) for block in todo)
@@ -98,7 +98,7 @@ class SweepPlan:
             store.require_writable(self.path)
             self._compare_versions()
 
-        def finished(load: Load) -> None:
+        def finish(load: Load) -> None:
             nonlocal gone
             gone += len(load.block.members)
             done.add(load.block.number)
@@ -110,7 +110,7 @@ class SweepPlan:
             with self._runner(client, len(todo), retries) as runner:
                 if not begun:
                     self._hold(store.create(self.path, self._layout()), stack)
-                runner(self._job(), self._loads(todo), finished)
+                runner(self._job(), self._loads(todo), finish)
         except (SweepStopped, KeyboardInterrupt) as stopped:
             raise type(stopped)(
                 f"{str(stopped) or 'the sweep was interrupted.'} Of {len(self.blocks)} blocks "
@@ -118,7 +118,7 @@ class SweepPlan:
                 "others."
             ) from stopped
 
-    def opened(self) -> "xr.Dataset":
+    def open_results(self) -> "xr.Dataset":
         """Open the results, which are read from the store when they are used."""
         import xarray as xr
 
@@ -126,7 +126,7 @@ class SweepPlan:
 
     def warn_of_failures(self) -> None:
         """Warn in one sentence about all members that failed."""
-        failed_step = self.opened()["failed_step"].values
+        failed_step = self.open_results()["failed_step"].values
         failed = np.flatnonzero(failed_step > 0)
         if not len(failed):
             return
@@ -134,7 +134,7 @@ class SweepPlan:
         setting, member = divmod(int(first), self.axes.members)
         warn(
             f"{len(failed)} of {failed_step.size} members failed, the first of them "
-            f"{self.axes.named(member)} at step {failed_step.flat[first]} of "
+            f"{self.axes.describe(member)} at step {failed_step.flat[first]} of "
             f"{self.settings.each[setting].steps}; see failed_step and failure in the dataset. "
             "They are NaN from there on."
         )
@@ -156,7 +156,7 @@ class SweepPlan:
         first = np.max(np.abs(np.asarray(velocity)[:, angles]), axis=1)
         sizes = np.abs([setting.h for setting in self.settings.each])
         turn = sizes[:, None] * first[None, :]
-        runs = self.opened()
+        runs = self.open_results()
         if angles.all() and "increment" in runs:
             turn = np.fmax(turn, runs["increment"].max("time").values.reshape(turn.shape))
         beyond = turn > math.pi
@@ -164,7 +164,7 @@ class SweepPlan:
             which = int(np.argmax(beyond.any(axis=0)))
             warn(
                 f"a step turned {beyond.sum()} of {turn.size} members by more than half a turn, "
-                f"the first of them {self.axes.named(which)}, by up to |h xi| = "
+                f"the first of them {self.axes.describe(which)}, by up to |h xi| = "
                 f"{float(np.nanmax(turn)):.4g} rad: beyond pi the states cannot tell how often "
                 "they went round, and their errors do not show in the invariants; use shorter "
                 "steps."
@@ -175,11 +175,11 @@ class SweepPlan:
         if runs_here(client):
             yield run_serially
             return
-        with connected(client, tasks) as workers:
+        with connect(client, tasks) as workers:
             yield lambda job, loads, done: run_on(workers, job, loads, retries, done)
 
     def _loads(self, todo: list[Block]) -> Iterator[Load]:
-        return (loaded(self.bodies, block, self.axes.columns) for block in todo)
+        return (load(self.bodies, block, self.axes.columns) for block in todo)
 
     def _job(self) -> Job:
         few = self.bodies.some(np.arange(1))
@@ -247,7 +247,7 @@ class SweepPlan:
         return self.bodies.parts(self.settings.each[0].integrator).one
 
     def _compare_versions(self) -> None:
-        attributes = self.opened().attrs
+        attributes = self.open_results().attrs
         other = [
             f"{name} {attributes.get(f'provenance_{name}')}"
             for name, here in versions().items()
@@ -260,7 +260,7 @@ class SweepPlan:
             )
 
 
-def planned(
+def plan_sweep(
     path: Path,
     axes: Axes,
     settings: Settings,

@@ -23,7 +23,7 @@ from retrax.run.member_checks import require_ensemble
 from retrax.run.progress_bar import ProgressOption, reporter
 from retrax.sweeps.axes import axes, settings
 from retrax.sweeps.bodies import bodies, bodies_from
-from retrax.sweeps.plan import planned
+from retrax.sweeps.plan import plan_sweep
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -107,12 +107,12 @@ def sweep(
         parts = made.parts(setting.integrator)
         require_ensemble(made.system, parts.one, made.states, *setting[1:], made.shared)
         check_runs(parts, np.asarray(made.states.t), float(setting.h), int(setting.steps))
-    plan = planned(Path(store), spread, chosen, made, backend, measure, chunk)
+    plan = plan_sweep(Path(store), spread, chosen, made, backend, measure, chunk)
     with reporter(progress, f"sweep of {spread.members} members", unit="members") as report:
         plan.run(client, int(retries), report)
     plan.warn_of_failures()
     plan.warn_of_aliasing()
-    return plan.opened()
+    return plan.open_results()
 
 
 def _require_rest(make: object, store: object, measure: object, retries: object) -> None:

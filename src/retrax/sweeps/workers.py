@@ -48,7 +48,7 @@ def _current() -> "Client | None":
 
 
 @contextlib.contextmanager
-def connected(client: object, tasks: int) -> Iterator["Client"]:
+def connect(client: object, tasks: int) -> Iterator["Client"]:
     """Connect to a Dask client: the one given, one at the address, or one of its own workers."""
     try:
         import distributed
@@ -157,7 +157,7 @@ def run_on(
     from distributed.protocol.pickle import dumps
 
     try:
-        packed = dumps(job.sealed(), protocol=5)
+        packed = dumps(job.seal(), protocol=5)
     except Exception as cause:
         raise BadInput(
             f"the functions of the sweep cannot be sent to workers: {cause}; client='serial' runs "
@@ -172,7 +172,7 @@ def run_on(
                 waiting = load is not None
                 if load is not None:
                     crowd.submit(load)
-            for load in crowd.finished():
+            for load in crowd.collect_finished():
                 done(load)
     finally:
         crowd.cancel()
@@ -200,7 +200,7 @@ class _Crowd:
             future = self._client.submit(run_block, self._job, load, 1, pure=False)
         self.running[future] = load
 
-    def finished(self) -> Sequence[Load]:
+    def collect_finished(self) -> Sequence[Load]:
         """Return the blocks that are done, after a second at most; others are tried again."""
         from distributed import wait
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from retrax.errors import BadInput
 from retrax.files import WritingLock, appearing
-from retrax.numerics.checks import reason, shown
+from retrax.numerics.checks import quote, reason
 from retrax.run.checks import gigabytes
 from retrax.sweeps.axes import MEMBER, Block
 
@@ -135,7 +135,7 @@ def _fill(place: Any, layout: Layout) -> Any:
     return group
 
 
-def held(path: Path) -> WritingLock | None:
+def take_lock(path: Path) -> WritingLock | None:
     """Take the right to write into a store; return `None` if it cannot be written at all."""
     try:
         return WritingLock(path, "store")
@@ -149,7 +149,7 @@ def require_layout(path: Path, layout: Layout) -> None:
 
     require_own_files(path)
     wanted = _fill(MemoryStore(), layout)
-    found = _opened(path, "r")
+    found = _open(path, "r")
     require_same_layout(path, found, wanted, layout.labels)
     told, known = found.attrs, layout.attributes
     same = told.get(_VERSION) == known[_VERSION]  # of retrax, which may encode a run differently
@@ -193,9 +193,9 @@ def require_writable(path: Path) -> None:
         raise BadInput(f"store = {str(path)!r} cannot be written to.")
 
 
-def committed(path: Path, results: Sequence[Variable], blocks: Sequence[Block]) -> set[int]:
+def list_committed(path: Path, results: Sequence[Variable], blocks: Sequence[Block]) -> set[int]:
     """Return the numbers of the blocks that are in the store whole, by their checksums."""
-    group = _opened(path, "r")
+    group = _open(path, "r")
     try:
         rows = _rows(path, group[_COMMITTED])
     except Exception:  # without its commits nothing in a store counts
@@ -233,7 +233,7 @@ def write(
     path: Path, results: Sequence[Variable], block: Block, runs: "xr.Dataset", seconds: float
 ) -> None:
     """Write the results of a block, then commit it."""
-    group = _opened(path, "r+")
+    group = _open(path, "r+")
     values = []
     for v in results:
         array = runs[v.name].transpose(*v.before, MEMBER, *v.after).values
@@ -251,7 +251,7 @@ def _checksum(values: Sequence[np.ndarray]) -> np.uint64:
     return np.uint64(int.from_bytes(total.digest(), "little") or 1)
 
 
-def _opened(path: Path, mode: Literal["r", "r+"]) -> Any:
+def _open(path: Path, mode: Literal["r", "r+"]) -> Any:
     import zarr
 
     return zarr.open_group(str(path), mode=mode, zarr_format=3)
@@ -288,7 +288,7 @@ def require_own_files(path: Path) -> None:
             require_own_files(Path(entry.path))
         elif not stat.S_ISREG(kind):
             raise BadInput(
-                f"store = {str(path)!r} holds {shown(entry.name)}, which is a link or not a "
+                f"store = {str(path)!r} holds {quote(entry.name)}, which is a link or not a "
                 "regular file: a sweep writes into its own store only."
             )
 
@@ -314,7 +314,7 @@ def _odd_array(path: Path, found: Any, wanted: Any, labels: Iterable[str]) -> st
     members = dict(wanted.members(max_depth=None))
     names = {name for name, _ in found.members(max_depth=None)}
     if names != set(members):
-        return f"it has {shown(sorted(names ^ set(members)))} more or less"
+        return f"it has {quote(sorted(names ^ set(members)))} more or less"
     arrays = {name: array for name, array in members.items() if hasattr(array, "chunks")}
     for name, array in arrays.items():
         if _kind(found[name]) != _kind(array):

@@ -27,7 +27,7 @@ from retrax.numerics.checks import (
     positive64,
     require_whole,
 )
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.evaluate import evaluate_in_jax
 from retrax.numerics.known import require_each
 from retrax.numerics.meant import explain_keywords
 from retrax.numerics.newton import NewtonStatus
@@ -110,13 +110,13 @@ class Balls(AbstractNodes):
         more = {"inertia": inertia, "drag": drag, "spin_drag": spin_drag}
         given = {"radius": radius, "mass": mass} | {k: x for k, x in more.items() if x is not None}
         numbers = {k: float64(k, x) for k, x in given.items()}
-        self.count = n = _counted(numbers, count)
-        each = {k: evaluated(_each, x, np.zeros(n)) for k, x in numbers.items()}
+        self.count = n = _count(numbers, count)
+        each = {k: evaluate_in_jax(_each, x, np.zeros(n)) for k, x in numbers.items()}
         for name in ("radius", "mass", "inertia"):
             if name in each:
                 positive64(name, each[name], (n,))
         self.radius = each["radius"]
-        self.inertia, self.mobility = evaluated(
+        self.inertia, self.mobility = evaluate_in_jax(
             _inertia, each["radius"], each["mass"], each.get("inertia")
         )
         self.gravity = None if gravity is None else finite64("gravity", gravity, (3,))
@@ -124,7 +124,9 @@ class Balls(AbstractNodes):
         if known and not np.any(np.asarray(self.gravity)):  # in jit JAX would trace the answer
             self.gravity = None
         rates = [
-            None if name not in each else evaluated(rate, _drag(name, each[name]), self.inertia)
+            None
+            if name not in each
+            else evaluate_in_jax(rate, _drag(name, each[name]), self.inertia)
             for name, rate in (("drag", _slowing), ("spin_drag", _calming))
         ]
         self.drag = None if rates == [None, None] else Drag(*rates)
@@ -210,7 +212,7 @@ class Balls(AbstractNodes):
             return super().state(g, velocity=velocity, momentum=momentum, t=t, project=project)
         if velocity is None or np.shape(velocity) != (self.group.dim,):
             v, w = (_rows(name, y, n) for name, y in (("velocity", velocity), ("spin", spin)))
-            velocity = evaluated(_in_the_body, g[0], w, v)
+            velocity = evaluate_in_jax(_in_the_body, g[0], w, v)
         elif spin is not None:
             raise BadInput(
                 f"velocity has shape {np.shape(velocity)}, which says how balls spin; leave spin "
@@ -262,7 +264,7 @@ class Balls(AbstractNodes):
         return {"shapes": seen.shapes, "planes": seen.planes}
 
 
-def _counted(numbers: dict[str, Array], count: int | None) -> int:
+def _count(numbers: dict[str, Array], count: int | None) -> int:
     """Return how many balls there are."""
     for name, x in numbers.items():
         if x.ndim > 1:
@@ -316,7 +318,7 @@ def _rows(name: str, value: ArrayLike | None, n: int) -> np.ndarray | Array:
         return np.zeros((n, 3))
     array = float64(name, value)
     if array.shape == (3,):
-        return evaluated(_each_row, finite64(name, value, (3,)), np.zeros((n, 3)))
+        return evaluate_in_jax(_each_row, finite64(name, value, (3,)), np.zeros((n, 3)))
     return finite64(name, value, (n, 3))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.groups.so3 import SO3
-from retrax.numerics.evaluate import as_jax, evaluated
+from retrax.numerics.evaluate import as_jax, evaluate_in_jax
 from retrax.systems import driven_examples
 from retrax.systems.case import Case, Example, driven_case
 from retrax.systems.cubic_hamiltonian import henon_heiles
@@ -39,9 +39,9 @@ from retrax.systems.suslov import Suslov, Veselova
 from retrax.systems.touching_examples import bowling_ball, thrown_box
 
 
-def _turned(angle: float) -> Float[Array, "3 3"]:
+def _rotation(angle: float) -> Float[Array, "3 3"]:
     """Return the rotation by an angle about the first axis."""
-    return evaluated(SO3.exp, SO3(), np.array([angle, 0.0, 0.0]))
+    return evaluate_in_jax(SO3.exp, SO3(), np.array([angle, 0.0, 0.0]))
 
 
 def free_rigid_body() -> Example:
@@ -58,7 +58,7 @@ def heavy_top() -> Example:
         arm=[0.0, 0.0, 0.6],
         gravity=9.81,
     )
-    return top, top.state(_turned(1.0), velocity=[0.6, 0.2, 8.0]), 0.005, 20_000
+    return top, top.state(_rotation(1.0), velocity=[0.6, 0.2, 8.0]), 0.005, 20_000
 
 
 def suslov() -> Example:
@@ -83,13 +83,13 @@ def rolling_disk() -> Example:
 def veselova() -> Example:
     """Return a body that cannot turn about the vertical."""
     body = Veselova([1.0, 2.0, 2.5])
-    return body, body.state(_turned(0.4), velocity=[0.6, 0.83, -0.35], project=True), 0.02, 20_000
+    return body, body.state(_rotation(0.4), velocity=[0.6, 0.83, -0.35], project=True), 0.02, 20_000
 
 
 def chaplygin_ball() -> Example:
     """Return a balanced ball with three moments of inertia, rolling on a table."""
     ball = ChaplyginBall([1.0, 1.5, 2.0], 1.2, 0.8)
-    start = (_turned(0.4), as_jax(np.zeros(2)))
+    start = (_rotation(0.4), as_jax(np.zeros(2)))
     return ball, ball.state(start, velocity=ball.velocity_of(start, [0.5, -0.7, 0.9])), 0.02, 5_000
 
 
@@ -148,7 +148,7 @@ def rods_in_contact() -> Example:
 def in_orbit() -> Example:
     """Return a long satellite that librates about the vertical, under the gradient of gravity."""
     body = OrbitingBody(FreeRigidBody([2.0, 9.0, 10.0]), rate=1.1e-3)
-    return body, body.state(_turned(0.3), velocity=[0.0, 2e-4, 4e-4]), 5.0, 10_000
+    return body, body.state(_rotation(0.3), velocity=[0.0, 2e-4, 4e-4]), 5.0, 10_000
 
 
 _MECHANISMS = (

@@ -14,7 +14,7 @@ from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import AbstractControl, Feedback
 from retrax.mechanics.signal import Signal
 from retrax.mechanics.state import State
-from retrax.numerics.evaluate import evaluate, evaluated
+from retrax.numerics.evaluate import evaluate, evaluate_in_jax
 from retrax.numerics.frozen import Frozen
 from retrax.systems.laws import HoverAt, PointTo, TrolleyTo
 from retrax.systems.plants import (
@@ -50,7 +50,7 @@ def wheeled_spacecraft() -> Actuated:
 def turn_by_wheels() -> DrivenExample:
     """Return a slew by 150 degrees with reaction wheels, under a law on the group."""
     plant = wheeled_spacecraft()
-    target = evaluated(SO3.exp, SO3(), np.deg2rad(150.0) * np.array([0.6, -0.48, 0.64]))
+    target = evaluate_in_jax(SO3.exp, SO3(), np.deg2rad(150.0) * np.array([0.6, -0.48, 0.64]))
     law = PointTo(target, stiffness=0.06, damping=0.9, axes=plant.axes)
     start = plant.state((np.eye(3), np.zeros(4)), velocity=np.zeros(7))
     return DrivenExample(plant, Feedback(law), start, 0.05, 4_000)
@@ -67,7 +67,7 @@ def fly_to() -> DrivenExample:
     mixing = evaluate(lambda plant: plant.actuators.matrix(plant.group.identity()), plant)
     mixing = mixing[[0, 1, 2, 5]]
     law = HoverAt(mixing, [8e-3, 8e-3, 14e-3], 0.8, place=[2.0, 1.0, 1.5])
-    tilted = evaluated(SO3.exp, SO3(), np.array([0.7, -0.4, 0.9]))
+    tilted = evaluate_in_jax(SO3.exp, SO3(), np.array([0.7, -0.4, 0.9]))
     start = plant.state((tilted, np.zeros(3)), velocity=[0.4, -0.8, 0.5, 0.6, 0.0, 0.3])
     return DrivenExample(plant, Feedback(law), start, 0.005, 2_000)
 
@@ -94,7 +94,7 @@ def hold_upright() -> DrivenExample:
     plant = balanced_pendulum()
     target = np.asarray(plant.upright().g)
     law = PointTo(target, stiffness=40.0, damping=14.0)
-    tilted = target @ np.asarray(evaluated(SO3.exp, SO3(), np.array([0.4, -0.3, 0.6])))
+    tilted = target @ np.asarray(evaluate_in_jax(SO3.exp, SO3(), np.array([0.4, -0.3, 0.6])))
     return DrivenExample(
         plant, Feedback(law), plant.state(tilted, velocity=[0.3, -0.2, 0.5]), 0.01, 1_500
     )

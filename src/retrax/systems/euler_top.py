@@ -27,7 +27,7 @@ from retrax.numerics.checks import (
     require_shape,
 )
 from retrax.numerics.elliptic import complete, incomplete, jacobi
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.evaluate import evaluate_in_jax
 from retrax.spaces.sphere import Sphere
 
 Vector = Float[Array, "3"]
@@ -102,7 +102,7 @@ class EulerTop(AbstractQuadraticField):
         x1, x2, x3 = x[0], x[1], x[2]
         return self.rates * jnp.stack([x2 * x3, x3 * x1, x1 * x2])  # (1)
 
-    def scaled(self, x: Vector, h: Scalar) -> tuple[Vector, Float[Array, "3 3"]]:
+    def scale(self, x: Vector, h: Scalar) -> tuple[Vector, Float[Array, "3 3"]]:
         a, zero = h * self.rates, jnp.zeros(())
         x1, x2, x3 = x[0], x[1], x[2]
         slope = jnp.stack([zero, x3, x2, x3, zero, x1, x2, x1, zero]).reshape(3, 3)
@@ -198,7 +198,7 @@ def exact_momentum(top: EulerTop, start: ArrayLike, t: ArrayLike) -> np.ndarray:
     **Raises:** `BadInput` if moments coincide, on the separatrix $2HI_2 = L$, and for times so late
     that the phase $\nu t$ is lost in rounding.
     """
-    moments, m = _given(top, start)
+    moments, m = _read_start(top, start)
     t = host_float64("t", t)
     require_finite("t", t)
     order = _order(moments, m)
@@ -230,7 +230,7 @@ def exact_momentum(top: EulerTop, start: ArrayLike, t: ArrayLike) -> np.ndarray:
 
 def period(top: EulerTop, start: ArrayLike) -> float:
     r"""Return the time $4K(k^2)/|\nu|$ after which the momenta return."""
-    moments, m = _given(top, start)
+    moments, m = _read_start(top, start)
     order = _order(moments, m)
     i1, i2, i3 = moments[order]
     twice, length = float(np.sum(m * m / moments)), float(m @ m)
@@ -240,7 +240,7 @@ def period(top: EulerTop, start: ArrayLike) -> float:
     return float(4 * complete(jnp.asarray(k2)) / abs(nu))
 
 
-def _given(top: EulerTop, start: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def _read_start(top: EulerTop, start: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Return the moments and the first momentum, which must not be too large to be squared."""
     require_instance("top", top, EulerTop, "an EulerTop")
     m = host_float64("start", start)
@@ -301,7 +301,7 @@ class BodyOnSphere(AbstractSpaceFlow):
         body = cls([2.3, 1.7, 1.0], 2.0)
         return (
             body,
-            body.at(evaluated(Sphere.project, body.space, np.array([1.2, -0.8, 2.0]))),
+            body.at(evaluate_in_jax(Sphere.project, body.space, np.array([1.2, -0.8, 2.0]))),
             0.05,
             2_000,
         )

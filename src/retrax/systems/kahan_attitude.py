@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.so3 import SO3
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, explicit_step
-from retrax.integrators.kahan import pole_refusal, rescaled
+from retrax.integrators.kahan import pole_refusal, rescale
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_flag
@@ -88,7 +88,7 @@ class KahanAttitude(AbstractIntegrator):
         rate, pole = solve_and_determinant(matrix, cross(m, omega))
         end = m + h * rate  # (1)
         if self.project:
-            end = rescaled(end, end @ end, m @ m)
+            end = rescale(end, end @ end, m @ m)
         omega_end = system.velocity(state.g, end)
         between = h / 2 * (omega + omega_end)
         turn = (

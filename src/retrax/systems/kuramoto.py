@@ -9,7 +9,7 @@ from retrax.mechanics.flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import float64, require_finite, require_shape
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.evaluate import evaluate_in_jax
 from retrax.spaces.torus import Torus
 
 Scalar = Float[Array, ""]
@@ -61,7 +61,9 @@ class Kuramoto(AbstractSpaceFlow):
     def example(cls) -> tuple["Kuramoto", State, float, int]:
         """Return five oscillators, coupled too weakly to move as one: system, state, h, steps."""
         system = cls([-0.9, -0.2, 0.1, 0.4, 1.1], 0.8)
-        start = evaluated(Torus.at_angles, system.space, np.array([0.3, -1.0, 2.0, 0.7, -2.2]))
+        start = evaluate_in_jax(
+            Torus.at_angles, system.space, np.array([0.3, -1.0, 2.0, 0.7, -2.2])
+        )
         return system, system.at(start), 0.05, 2_000
 
     @property

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from retrax.groups.so3 import SO3
 from retrax.mechanics.system import Coordinates, Element
 from retrax.numerics.checks import ArrayLike, finite64, float64, positive64, require_shape
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.evaluate import evaluate_in_jax
 from retrax.numerics.frozen import Frozen
 from retrax.systems.flying_body import Pose
 
@@ -49,7 +49,7 @@ class PointTo(Frozen):
         if axes is not None:
             rows = float64("axes", axes)
             require_shape("axes", rows, (*rows.shape[:1], 3))
-            self.mixing = evaluated(lambda a: -jnp.linalg.pinv(a.T), rows)
+            self.mixing = evaluate_in_jax(lambda a: -jnp.linalg.pinv(a.T), rows)
 
     def __call__(self, g: Element, xi: Coordinates, t: Float[Array, ""]) -> Float[Array, " m"]:
         R = g[0] if isinstance(g, tuple) else g
@@ -96,7 +96,7 @@ class HoverAt(Frozen):
         righting: ArrayLike = 60.0,
         turning: ArrayLike = 14.0,
     ):
-        self.inverse = evaluated(jnp.linalg.inv, finite64("mixing", mixing, (4, 4)))
+        self.inverse = evaluate_in_jax(jnp.linalg.inv, finite64("mixing", mixing, (4, 4)))
         self.inertia = positive64("inertia", inertia, (3,))
         self.mass = positive64("mass", mass)
         self.gravity = finite64("gravity", gravity)

@@ -28,7 +28,7 @@ from retrax.numerics.checks import (
     require_instance,
     require_shape,
 )
-from retrax.numerics.evaluate import evaluate, evaluated
+from retrax.numerics.evaluate import evaluate, evaluate_in_jax
 from retrax.numerics.known import require_each
 from retrax.numerics.meant import explain_keywords
 from retrax.numerics.small_matrices import null_space
@@ -270,7 +270,7 @@ def zhukovski_volterra(inertia: ArrayLike, rotor: ArrayLike) -> LiePoisson:
     """
     moments = _three("inertia", checked_inertia(SO3(), inertia, physical=False))
     rates = _three("rotor", float64("rotor", rotor))
-    return LiePoisson(SO3(), evaluated(lambda x: 1 / x, moments), rates, name="gyrostat")
+    return LiePoisson(SO3(), evaluate_in_jax(lambda x: 1 / x, moments), rates, name="gyrostat")
 
 
 @explain_keywords
@@ -317,7 +317,7 @@ def clebsch(a: ArrayLike, rho: float, sigma: float) -> LiePoisson:
     are equal; then every $b$ is one.
     """
     rates = _three("a", float64("a", a))
-    both = evaluated(_clebsch, rates, finite64("rho", rho), finite64("sigma", sigma))
+    both = evaluate_in_jax(_clebsch, rates, finite64("rho", rho), finite64("sigma", sigma))
     return LiePoisson(SE3(), both, name="Clebsch body")
 
 

@@ -6,7 +6,7 @@ from jaxtyping import Array, Bool, Float
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import finite64, float64, require_finite, require_shape
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.evaluate import evaluate_in_jax
 
 Point = Float[Array, " n"]
 
@@ -41,7 +41,7 @@ class LotkaVolterra(AbstractQuadraticField):
         r"""Return $\dot x = x(a - by)$, $\dot y = y(cx - d)$."""
         given = {"a": a, "b": b, "c": c, "d": d}
         rate = {name: finite64(name, value) for name, value in given.items()}
-        return cls(*evaluated(_predator_prey, rate))
+        return cls(*evaluate_in_jax(_predator_prey, rate))
 
     @classmethod
     def cyclic(cls) -> "LotkaVolterra":

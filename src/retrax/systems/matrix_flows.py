@@ -10,7 +10,7 @@ from retrax.mechanics.flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import float64, require_finite
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.evaluate import evaluate_in_jax
 from retrax.numerics.known import require_each
 from retrax.spaces.grassmann import Grassmann
 from retrax.spaces.isospectral import Isospectral
@@ -129,7 +129,7 @@ class SubspaceFlow(AbstractSpaceFlow):
     def example(cls) -> tuple["SubspaceFlow", State, float, int]:
         """Return system, state, h, steps of a plane that turns to the one of fastest growth."""
         system = cls([[0.9, 0.3, -0.2], [0.3, 0.4, 0.5], [-0.2, 0.5, -0.7]], 2)
-        start = evaluated(
+        start = evaluate_in_jax(
             Grassmann.projector, system.space, np.array([[0.1, 0.2], [0.3, -1.0], [1.0, 0.4]])
         )
         return system, system.at(start), 0.02, 1_000
@@ -192,7 +192,7 @@ class Toda(AbstractSpaceFlow):
 
     def lattice(self, q: ArrayLike, p: ArrayLike) -> Symmetric:
         r"""Return Flaschka's matrix: $-\tfrac12p_i$ inside, $\tfrac12e^{(q_i - q_{i+1})/2}$."""
-        return evaluated(_flaschka, float64("q", q), float64("p", p))
+        return evaluate_in_jax(_flaschka, float64("q", q), float64("p", p))
 
     def generator(self, t: Scalar, y: Symmetric) -> Float[Array, " dim"]:
         below = jnp.tril(y, -1)

@@ -13,7 +13,7 @@ from retrax.mechanics.functions import Function
 from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
-from retrax.numerics.checks import positive64, shown
+from retrax.numerics.checks import positive64, quote
 from retrax.numerics.evaluate import evaluate
 from retrax.systems.rigid_body import FreeRigidBody
 from retrax.systems.wheeled_body import WheeledBody
@@ -66,7 +66,7 @@ class OrbitingBody(AbstractGroupSystem):
     def __init__(self, body: FreeRigidBody | WheeledBody, rate: ArrayLike):
         if not isinstance(body, FreeRigidBody | WheeledBody):
             raise BadInput(
-                f"body = {shown(body)} must be a FreeRigidBody or a WheeledBody: what is to go "
+                f"body = {quote(body)} must be a FreeRigidBody or a WheeledBody: what is to go "
                 "round the Earth."
             )
         self.body = body
@@ -93,39 +93,39 @@ class OrbitingBody(AbstractGroupSystem):
         """Return $Q$, body axes to orbiting axes."""
         return g[0] if isinstance(self.body, WheeledBody) else g
 
-    def locked(self, x: Float[Array, "3"]) -> Float[Array, "3"]:
+    def apply_locked_inertia(self, x: Float[Array, "3"]) -> Float[Array, "3"]:
         """Return $I x$, with the wheels locked."""
         inertia = self.body.inertia
         return inertia * x if inertia.ndim == 1 else inertia @ x
 
-    def carried(self, g: Element) -> Coordinates:
+    def frame_velocity(self, g: Element) -> Coordinates:
         """Return $n Q^Te_3$, how the axes go round, as a velocity of the body."""
         turning = self.rate * self.attitude(g)[2]
         return jnp.concatenate([turning, jnp.zeros(self.group.dim - 3)])
 
     def momentum(self, g: Element, xi: Coordinates) -> Coordinates:
-        return self.body.momentum(g, xi + self.carried(g))
+        return self.body.momentum(g, xi + self.frame_velocity(g))
 
     def velocity(self, g: Element, mu: Coordinates) -> Coordinates:
-        return self.body.velocity(g, mu) - self.carried(g)
+        return self.body.velocity(g, mu) - self.frame_velocity(g)
 
     def potential_energy(self, g: Element) -> Float[Array, ""]:
         """Return $V$ of (1)."""
         gamma = self.attitude(g)[0]
-        return 1.5 * self.rate**2 * (gamma @ self.locked(gamma))
+        return 1.5 * self.rate**2 * (gamma @ self.apply_locked_inertia(gamma))
 
     def differential(self, g: Element, xi: Coordinates, mu: Coordinates) -> Coordinates:
         def lagrangian(k: Element) -> Float[Array, ""]:
-            return mu @ self.carried(k) - self.potential_energy(k)  # (1), mu being dL/dxi
+            return mu @ self.frame_velocity(k) - self.potential_energy(k)  # (1), mu being dL/dxi
 
         return self.group.cotangent(g, jax.grad(lagrangian)(g))
 
     def hamiltonian_energy(self, g: Element, mu: Coordinates) -> Float[Array, ""]:
         turning = mu @ self.body.velocity(g, mu) / 2
-        return turning - mu @ self.carried(g) + self.potential_energy(g)
+        return turning - mu @ self.frame_velocity(g) + self.potential_energy(g)
 
     def observables(self, state: State) -> dict[str, Float[Array, "..."]]:
         gamma = self.attitude(state.g)[0]
-        torque = 3 * self.rate**2 * jnp.cross(gamma, self.locked(gamma))  # (2)
+        torque = 3 * self.rate**2 * jnp.cross(gamma, self.apply_locked_inertia(gamma))  # (2)
         speed = self.body.velocity(state.g, state.momentum)[:3]
         return {"gravity torque": torque, "velocity against the stars": speed}

@@ -23,7 +23,7 @@ from retrax.numerics.checks import (
     require_choice,
     require_instance,
 )
-from retrax.numerics.evaluate import as_jax, evaluated
+from retrax.numerics.evaluate import as_jax, evaluate_in_jax
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.meant import explain_keywords
 from retrax.systems.flying_body import FlyingBody
@@ -143,7 +143,7 @@ def spacecraft(
         most = _limit(wheels.torque, count)
         lower, upper = [_negative(most)], [most]
     if thrusters is not None:
-        columns.append(_pushed(system, thrusters))
+        columns.append(_thruster_columns(system, thrusters))
         count = len(thrusters.directions)
         lower.append(as_jax(np.zeros(count)))
         upper.append(_limit(thrusters.thrust, count))
@@ -164,10 +164,10 @@ def _craft(
     return body if rate is None else OrbitingBody(body, rate)
 
 
-def _pushed(system: AbstractGroupSystem, thrusters: Thrusters) -> Float[Array, "dim n"]:
+def _thruster_columns(system: AbstractGroupSystem, thrusters: Thrusters) -> Float[Array, "dim n"]:
     """Return the columns of thrusters: a torque, and a force where the craft travels."""
     if isinstance(system, FlyingBody):
-        return _together([thrusters.torques, evaluated(jnp.transpose, thrusters.directions)])
+        return _together([thrusters.torques, evaluate_in_jax(jnp.transpose, thrusters.directions)])
     others = np.zeros((system.group.dim - 3, len(thrusters.directions)))
     return _together([thrusters.torques, others])
 
@@ -214,10 +214,12 @@ def quadrotor(
         pushed = jnp.concatenate([jnp.zeros((2, 4)), jnp.ones((1, 4))])
         return jnp.concatenate([arm * np.stack([y, -x]), drag * turning[None, :], pushed])  # (1)
 
-    places = evaluated(lambda arm: arm * np.stack([x, y, 0 * x], axis=1), arm)
+    places = evaluate_in_jax(lambda arm: arm * np.stack([x, y, 0 * x], axis=1), arm)
     body = FlyingBody(inertia, mass, gravity, rotors=places)
     most = _limit(None if thrust is None else _for_each("thrust", thrust, 4), 4)
-    return Actuated(body, evaluated(mixing, arm, drag), _bounds([as_jax(np.zeros(4))], [most]))
+    return Actuated(
+        body, evaluate_in_jax(mixing, arm, drag), _bounds([as_jax(np.zeros(4))], [most])
+    )
 
 
 @explain_keywords
@@ -303,7 +305,7 @@ def _for_each(name: str, value: ArrayLike, count: int) -> Float[Array, " n"]:
     """Return one number for each, all above zero, from one number for all or one for each."""
     given = float64(name, value)
     if given.shape == ():
-        given = evaluated(lambda x: jnp.broadcast_to(x, (count,)), given)
+        given = evaluate_in_jax(lambda x: jnp.broadcast_to(x, (count,)), given)
     return positive64(name, given, (count,))
 
 
@@ -312,14 +314,14 @@ def _limit(most: Float[Array, " n"] | None, count: int) -> Float[Array, " n"]:
 
 
 def _negative(most: Float[Array, " n"]) -> Float[Array, " n"]:
-    return evaluated(jnp.negative, most)
+    return evaluate_in_jax(jnp.negative, most)
 
 
 def _together(
     parts: Sequence[Float[Array | np.ndarray, "..."]], axis: int = 0
 ) -> Float[Array, "..."]:
     """Join arrays; nothing is compiled for those whose numbers are known."""
-    return evaluated(lambda parts: jnp.concatenate(parts, axis), list(parts))
+    return evaluate_in_jax(lambda parts: jnp.concatenate(parts, axis), list(parts))
 
 
 def _bounds(

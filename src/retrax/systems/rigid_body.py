@@ -15,7 +15,7 @@ from retrax.mechanics.solids import about_centre
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import finite64, is_traced, require_above_zero
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.evaluate import evaluate_in_jax
 
 
 class AbstractRigidBody(AbstractMechanicalSystem):
@@ -110,7 +110,7 @@ class AbstractHeavyBody(AbstractRigidBody):
         return self._at_rest(-1.0 if self.e3_points_up else 1.0)
 
     def _at_rest(self, along: float) -> State:
-        return self.state(evaluated(_turned_to, self.arm, along), velocity=np.zeros(3))
+        return self.state(evaluate_in_jax(_turn_to, self.arm, along), velocity=np.zeros(3))
 
     def potential_energy(self, g: Float[Array, "3 3"]) -> Float[Array, ""]:
         weight = self.mass * self.gravity
@@ -140,7 +140,7 @@ class HeavyTop(AbstractHeavyBody):
         physical: bool = True,
     ):
         self.inertia = checked_inertia(self.group, inertia, physical)
-        self.mass, self.arm, self.gravity = _checked_weight(mass, arm, gravity)
+        self.mass, self.arm, self.gravity = _check_weight(mass, arm, gravity)
 
     @property
     def name(self) -> str:
@@ -171,7 +171,7 @@ class Pendulum3D(AbstractHeavyBody):
         physical: bool = True,
     ):
         self.inertia = checked_inertia(self.group, inertia, physical)
-        self.mass, self.arm, self.gravity = _checked_weight(mass, arm, gravity)
+        self.mass, self.arm, self.gravity = _check_weight(mass, arm, gravity)
 
     @classmethod
     def paper(cls) -> tuple["Pendulum3D", State, float, int]:
@@ -188,7 +188,7 @@ class Pendulum3D(AbstractHeavyBody):
         return "3D pendulum"
 
 
-def _turned_to(arm: Float[Array, "3"], along: Float[Array, ""]) -> Float[Array, "3 3"]:
+def _turn_to(arm: Float[Array, "3"], along: Float[Array, ""]) -> Float[Array, "3 3"]:
     """Return the least rotation that takes `arm` to `along` times e3, about an axis across both."""
     length = jnp.sqrt(arm @ arm)
     a = arm / jnp.where(length > 0, length, 1.0)
@@ -206,7 +206,7 @@ def _across(a: Float[Array, "3"]) -> Float[Array, "3"]:
     return jnp.cross(a, jnp.eye(3)[jnp.argmin(jnp.abs(a))])
 
 
-def _checked_weight(
+def _check_weight(
     mass: object, arm: object, gravity: object
 ) -> tuple[Float[Array, ""], Float[Array, "3"], Float[Array, ""]]:
     """Return mass, arm and gravity as arrays; the mass must be positive."""

@@ -18,8 +18,8 @@ from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike, Element
 from retrax.numerics.checks import finite64, float64, positive64
-from retrax.numerics.evaluate import evaluated
-from retrax.systems.sliding_bodies import AbstractSlidingBody, stacked
+from retrax.numerics.evaluate import evaluate_in_jax
+from retrax.systems.sliding_bodies import AbstractSlidingBody, stack_rows
 
 # The attitude of a ball, and where it touches the plane.
 BallConfiguration = tuple[Float[Array, "3 3"], Float[Array, "2"]]
@@ -32,11 +32,11 @@ class UprightRolling(AbstractDistribution):
 
     @property
     def basis(self) -> Float[Array, "2 4"]:
-        return stacked([[1.0, 0.0, 0.0, 0.0], [0.0, self.radius, 0.0, 1.0]])
+        return stack_rows([[1.0, 0.0, 0.0, 0.0], [0.0, self.radius, 0.0, 1.0]])
 
     @property
     def annihilator(self) -> Float[Array, "2 4"]:
-        return stacked([[0.0, 1.0, 0.0, -self.radius], [0.0, 0.0, 1.0, 0.0]])
+        return stack_rows([[0.0, 1.0, 0.0, -self.radius], [0.0, 0.0, 1.0, 0.0]])
 
     def check(self, group: AbstractLieGroup) -> None:
         if group.dim != 4:
@@ -135,7 +135,7 @@ class AbstractRollingBall(AbstractSlidingBody):
 
     def velocity_of(self, g: BallConfiguration, omega: ArrayLike) -> Float[Array, "5"]:
         """Return the admissible velocity of a ball that turns with the body velocity `omega`."""
-        return evaluated(_rolling_velocity, self, g, float64("omega", omega))
+        return evaluate_in_jax(_rolling_velocity, self, g, float64("omega", omega))
 
 
 def _rolling_velocity(

@@ -36,7 +36,7 @@ class AbstractSlidingBody(AbstractMechanicalSystem):
         return jnp.zeros(())
 
 
-def stacked(rows: list[list[float | Float[Array, ""]]]) -> Float[Array, "m n"]:
+def stack_rows(rows: list[list[float | Float[Array, ""]]]) -> Float[Array, "m n"]:
     """Return a matrix from entries that are numbers or arrays."""
     return jnp.stack([jnp.stack([jnp.asarray(x, jnp.float64) for x in row]) for row in rows])
 
@@ -79,7 +79,7 @@ class ChaplyginSleigh(AbstractSlidingBody):
 
     def inertia_at(self, g: Motion) -> Float[Array, "3 3"]:
         m, ma = self.mass, self.mass * self.arm
-        return stacked([[self._turning(), 0.0, ma], [0.0, m, 0.0], [ma, 0.0, m]])
+        return stack_rows([[self._turning(), 0.0, ma], [0.0, m, 0.0], [ma, 0.0, m]])
 
     def _turning(self) -> Float[Array, ""]:
         return self.inertia + self.mass * self.arm**2

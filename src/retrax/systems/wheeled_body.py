@@ -17,7 +17,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ArrayLike, Element
 from retrax.numerics.checks import finite64, float64, positive64, require_direction
-from retrax.numerics.evaluate import evaluate, evaluated
+from retrax.numerics.evaluate import evaluate, evaluate_in_jax
 from retrax.numerics.known import require_each
 
 # An axis of this length, up to rounding, is kept bit for bit.
@@ -71,7 +71,7 @@ class WheeledBody(AbstractMechanicalSystem):
         count = self.axes.shape[0]
         given = float64("spin", spin)
         if given.shape == ():
-            given = evaluated(lambda x: jnp.broadcast_to(x, (count,)), given)
+            given = evaluate_in_jax(lambda x: jnp.broadcast_to(x, (count,)), given)
         self.spin = positive64("spin", given, (count,))
         require_each(_require_lighter, self.inertia, self.axes, self.spin)
 
@@ -143,10 +143,10 @@ def unit_vectors(name: str, value: object) -> Float[Array, "n 3"]:
             require_direction(f"{name}[{k}]", row)
 
     require_each(check, rows)
-    return evaluated(_normalised, rows)
+    return evaluate_in_jax(_normalise, rows)
 
 
-def _normalised(rows: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
+def _normalise(rows: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
     length = jnp.sqrt(jnp.sum(rows * rows, axis=1, keepdims=True))
     return jnp.where(jnp.abs(length - 1) <= _UNIT, rows, rows / length)
 

@@ -22,7 +22,7 @@ from retrax.mechanics.flow import GroupFlow
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.evaluate import as_jax, evaluated
+from retrax.numerics.evaluate import as_jax, evaluate_in_jax
 from retrax.systems.rolling_bodies import ChaplyginBall
 from retrax.systems.sliding_bodies import Blade, ChaplyginSleigh
 from retrax.systems.strings.strings_in_contact import StringsInContact
@@ -33,9 +33,9 @@ from retrax.testing.problems import FIELDS, asymmetric_free_body, asymmetric_top
 FULL = ((2.0, 0.3, -0.6), (0.3, 3.0, 0.8), (-0.6, 0.8, 4.0))
 
 
-def tilted() -> Float[Array, "3 3"]:
+def tilt() -> Float[Array, "3 3"]:
     """Return a turn of 0.4 about the first axis."""
-    return evaluated(SO3.exp, SO3(), np.array([0.4, 0.0, 0.0]))
+    return evaluate_in_jax(SO3.exp, SO3(), np.array([0.4, 0.0, 0.0]))
 
 
 @cache
@@ -49,7 +49,7 @@ def suslov_body() -> tuple[AbstractGroupSystem, State]:
 def heavy_suslov_body() -> tuple[AbstractGroupSystem, State]:
     """Return the same body with a weight that is nowhere near an axis: not integrable."""
     body = Suslov(FULL, Weight([0.6, -0.4, 1.4]), physical=False)
-    return body, body.state(tilted(), velocity=[0.3, 0.7, 0.0])
+    return body, body.state(tilt(), velocity=[0.3, 0.7, 0.0])
 
 
 @cache
@@ -71,7 +71,7 @@ def skew_suslov_body() -> tuple[AbstractGroupSystem, State]:
         return rotation[2] @ jnp.array([0.6, -0.4, 1.4])
 
     body = MechanicalSystem(SO3(), FULL, weight, force, constraint=plane, physical=False)
-    state = body.state(tilted(), velocity=[0.8, 0.9, 0.1], t=0.3, project=True)
+    state = body.state(tilt(), velocity=[0.8, 0.9, 0.1], t=0.3, project=True)
     return body, state
 
 
@@ -95,14 +95,14 @@ def veselova_body() -> tuple[AbstractGroupSystem, State]:
     """Return Veselova's problem: a constraint that depends on the configuration."""
     body = Veselova([1.0, 2.0, 3.5], physical=False)
     velocity = [0.6, 0.9 * math.cos(0.4), -0.9 * math.sin(0.4)]
-    return body, body.state(tilted(), velocity=velocity)
+    return body, body.state(tilt(), velocity=velocity)
 
 
 @cache
 def chaplygin_ball() -> tuple[AbstractGroupSystem, State]:
     """Return a ball with three moments of inertia, rolling: SO(3) x R^2."""
     ball = ChaplyginBall([1.0, 1.5, 2.0], 1.2, 0.8)
-    start = (tilted(), as_jax(np.zeros(2)))
+    start = (tilt(), as_jax(np.zeros(2)))
     return ball, ball.state(start, velocity=ball.velocity_of(start, [0.5, -0.7, 0.9]))
 
 
@@ -117,7 +117,7 @@ def flow() -> tuple[AbstractGroupSystem, State]:
 
     system = GroupFlow(Product(SO3(), Translation(1)), field)
     return system, system.at(
-        (evaluated(SO3.exp, SO3(), np.array([0.7, -0.4, 0.2])), np.array([0.3]))
+        (evaluate_in_jax(SO3.exp, SO3(), np.array([0.7, -0.4, 0.2])), np.array([0.3]))
     )
 
 

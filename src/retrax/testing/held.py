@@ -18,7 +18,7 @@ from retrax.mechanics.holonomic import Holonomic
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.evaluate import evaluate, evaluated
+from retrax.numerics.evaluate import evaluate, evaluate_in_jax
 from retrax.testing.measurements import Problem
 
 _MASS, _CENTRE = 1.3, np.array([0.2, -0.1, 0.3])
@@ -55,7 +55,7 @@ def held_body() -> tuple[AbstractGroupSystem, State]:
         return jnp.stack([away, 0.5 * away])
 
     body = MechanicalSystem(SE3(), _inertia(), _height, constraint=Holonomic(on_sphere))
-    tilt = evaluated(SO3.exp, SO3(), np.array([1.4, 0.9, -0.5]))  # hangs at (1.3, 1.3, 0)
+    tilt = evaluate_in_jax(SO3.exp, SO3(), np.array([1.4, 0.9, -0.5]))  # hangs at (1.3, 1.3, 0)
     start = body.assembled((tilt, np.array([0.1, 0.3, -1.3])))
     return body, body.state(start, velocity=[0.1, 0.1, 0.0, 0.0, -0.1, -0.1], project=True)
 
@@ -74,7 +74,7 @@ def led_body() -> tuple[AbstractGroupSystem, State]:
         return jnp.concatenate([steer, 0.1 * g[0][2]]) - 0.1 * xi
 
     body = MechanicalSystem(SE3(), _inertia(), _height, force, constraint=Holonomic(on_support))
-    start = body.assembled((evaluated(SO3.exp, SO3(), _TILT), np.zeros(3)), t=0.3)
+    start = body.assembled((evaluate_in_jax(SO3.exp, SO3(), _TILT), np.zeros(3)), t=0.3)
     velocity = [0.6, -0.5, 0.8, 0.0, 0.0, 0.0]
     return body, body.state(start, velocity=velocity, t=0.3, project=True)
 
@@ -92,7 +92,7 @@ def skating_plate() -> tuple[AbstractGroupSystem, State]:
 
     edge = VelocityConstraint([[0.0, 0.0, 0.0, 0.0, 1.0, 0.0]])
     plate = MechanicalSystem(SE3(), _inertia(), slope, constraint=Holonomic(on_plane, edge))
-    start = (evaluated(SO3.exp, SO3(), np.array([0.0, 0.0, 0.4])), np.array([0.3, -0.2, 0.0]))
+    start = (evaluate_in_jax(SO3.exp, SO3(), np.array([0.0, 0.0, 0.4])), np.array([0.3, -0.2, 0.0]))
     return plate, plate.state(start, velocity=[0.0, 0.0, -0.9, 1.1, 0.0, 0.0], project=True)
 
 

@@ -108,19 +108,19 @@ def _spatial_momentum(integrator: AbstractIntegrator, problem: Problem) -> dict[
 
 
 def _constraint(integrator: AbstractIntegrator, problem: Problem) -> dict[str, float]:
-    violation = measurements.kept(integrator, problem).constraint
+    violation = measurements.constraint_errors(integrator, problem).constraint
     _limit(integrator, "the constraint", violation, roundoff(COARSE_STEPS))
     return {"constraint": violation}
 
 
 def _positions(integrator: AbstractIntegrator, problem: Problem) -> dict[str, float]:
-    violation = measurements.kept(integrator, problem).constraint
+    violation = measurements.constraint_errors(integrator, problem).constraint
     _limit(integrator, "the constraint on positions", violation, roundoff(COARSE_STEPS))
     return {"positions": violation}
 
 
 def _energy(integrator: AbstractIntegrator, problem: Problem) -> dict[str, float]:
-    error = measurements.kept(integrator, problem).energy
+    error = measurements.constraint_errors(integrator, problem).energy
     _limit(integrator, "the energy", error, roundoff(COARSE_STEPS))
     return {"energy": error}
 

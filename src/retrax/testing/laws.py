@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Key, PyTree
 
 from retrax.errors import BadInput, CheckFailed
 from retrax.groups.base import AbstractLieGroup
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 from retrax.numerics.evaluate import Evaluated, evaluate
 
 SAMPLES = 4
@@ -36,10 +36,10 @@ class Batched:
 def on_batches(function: Callable) -> Callable:
     """Map `function` of one sample over batches; NumPy out unless JAX is tracing."""
 
-    def batched(*arguments):
+    def run_batches(*arguments):
         return jax.vmap(function)(*arguments)
 
-    return Evaluated(batched)
+    return Evaluated(run_batches)
 
 
 def slope(function: Callable, at: PyTree, along: PyTree) -> tuple[PyTree, PyTree]:
@@ -59,7 +59,7 @@ def require_key(key: object) -> None:
         return
     array = isinstance(key, jax.Array)
     if not (array and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ()):
-        raise BadInput(f"key = {shown(key)} is not a key, as jax.random.key(0) makes one.")
+        raise BadInput(f"key = {quote(key)} is not a key, as jax.random.key(0) makes one.")
 
 
 def algebra_samples(group: AbstractLieGroup, rng: np.random.Generator) -> Float[np.ndarray, "m n"]:

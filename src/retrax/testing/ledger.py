@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from retrax.cases.names import fits
 from retrax.errors import CheckFailed
-from retrax.files import written_whole
+from retrax.files import write_whole
 from retrax.integrators.base import AbstractIntegrator
 from retrax.run.progress_bar import ProgressOption, reporter
 from retrax.systems.integrators import INTEGRATORS
@@ -103,7 +103,7 @@ class Ledger(NamedTuple):
 
     def write(self, path: str | Path) -> Path:
         path = Path(path)
-        with written_whole(path) as temporary:
+        with write_whole(path) as temporary:
             temporary.write_text(self.markdown())
         return path
 
@@ -180,7 +180,9 @@ def _claims(make, name: str, integrator: AbstractIntegrator, title: str, problem
     measured.setdefault("group", kept.group)
     measured.setdefault("momentum", kept.momentum)
     if problem.system.constraint is not None and title not in HELD:
-        measured.setdefault("constraint", measurements.kept(integrator, problem).constraint)
+        measured.setdefault(
+            "constraint", measurements.constraint_errors(integrator, problem).constraint
+        )
     if "group" in integrator.preserves:
         measured.setdefault("symmetric", measurements.symmetry_defect(integrator, problem))
     amplitude, drift = measurements.energy(integrator, problem)

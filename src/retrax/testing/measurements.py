@@ -20,8 +20,8 @@ from retrax.errors import CheckFailed
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.evaluate import Evaluated, evaluated
-from retrax.numerics.jax_hints import compiled_once
+from retrax.numerics.evaluate import Evaluated, evaluate_in_jax
+from retrax.numerics.jax_hints import compile_once
 from retrax.run.simulate import simulate
 from retrax.trajectory.observe import deviations, drift
 
@@ -89,7 +89,7 @@ def order(integrator: AbstractIntegrator, problem: Problem) -> Convergence:
     look = convergence(system, integrator, state, h=time / n, time=time, halvings=2)
     claimed = integrator.order_on(system)
 
-    def refined(power: float) -> Convergence:
+    def refine(power: float) -> Convergence:
         first = n
         for _ in range(3):  # the rounding errors depend a little on the number of steps
             aim = ORDER_AIM * spread * rounding(state, 4 * first)
@@ -98,16 +98,16 @@ def order(integrator: AbstractIntegrator, problem: Problem) -> Convergence:
         return convergence(system, integrator, state, h=time / first, time=time, halvings=2)
 
     try:
-        return refined(float(claimed))
+        return refine(float(claimed))
     except CheckFailed:
         if look.order < claimed + 0.5:
             raise
-        return refined(look.order)
+        return refine(look.order)
 
 
 def conservation(integrator: AbstractIntegrator, problem: Problem) -> Conservation:
     """Measure group defect and momentum errors over 2,000 coarse steps."""
-    seen = _observed(integrator, problem, COARSE, COARSE_STEPS, 1)
+    seen = _observe(integrator, problem, COARSE, COARSE_STEPS, 1)
     momenta = np.asarray(seen.momenta)
     size = max(1.0, float(np.max(np.abs(problem.state.momentum))), float(np.max(np.abs(momenta))))
     errors = np.max(np.abs(momenta - momenta[0]), axis=0) / size
@@ -117,15 +117,15 @@ def conservation(integrator: AbstractIntegrator, problem: Problem) -> Conservati
 
 def energy(integrator: AbstractIntegrator, problem: Problem, steps: int = LONG_STEPS) -> Energy:
     """Measure energy error, and drift times duration, over 20,000 steps by default."""
-    seen = _observed(integrator, problem, LONG, steps, steps // LONG_SAVES)
+    seen = _observe(integrator, problem, LONG, steps, steps // LONG_SAVES)
     errors = deviations(np.asarray(seen.energy))
     t = np.linspace(0.0, 1.0, len(errors))  # of the whole run: the slope is the total drift
     return Energy(float(np.max(np.abs(errors))), drift(t, errors))
 
 
-def kept(integrator: AbstractIntegrator, problem: Problem) -> UnderConstraint:
+def constraint_errors(integrator: AbstractIntegrator, problem: Problem) -> UnderConstraint:
     """Measure constraint violation, from the momenta, and energy errors over 2,000 coarse steps."""
-    seen = _observed(integrator, problem, COARSE, COARSE_STEPS, 1)
+    seen = _observe(integrator, problem, COARSE, COARSE_STEPS, 1)
     pace = max(1.0, float(np.max(np.abs(seen.speed))))
     size = max(1.0, float(np.max(np.abs(seen.energy))), float(np.max(seen.kinetic)))
     error = float(np.max(np.abs(deviations(np.asarray(seen.energy)))))
@@ -156,7 +156,7 @@ class _Seen(NamedTuple):
     speed: Float[Array, "..."]
 
 
-def _observed(
+def _observe(
     integrator: AbstractIntegrator, problem: Problem, h: float, steps: int, save_every: int
 ) -> _Seen:
     system, state, unit, _ = problem
@@ -216,7 +216,7 @@ def derivative_error(
             return np.zeros_like(leaf)
         return 0.3 * np.max(np.abs(leaf), initial=0.0) * rng.standard_normal(np.shape(leaf))
 
-    velocity = evaluated(type(system).velocity_at, system, state)
+    velocity = evaluate_in_jax(type(system).velocity_at, system, state)
     at = (system, velocity)
     along = jax.tree.map(direction, at)
     weights = jax.tree.map(lambda x: rng.standard_normal(np.shape(x)), (state.g, state.momentum))
@@ -231,7 +231,7 @@ def derivative_error(
     return max(errors) / max(abs(difference), 1.0)
 
 
-@compiled_once
+@compile_once
 def _slopes(at, along, integrator, state: State, weights, h: Float[Array, ""]) -> _Slopes:
     def outcome(at):
         system, velocity = at

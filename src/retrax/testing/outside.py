@@ -21,7 +21,7 @@ from retrax.integrators.driven import Driven
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import Feedback
 from retrax.mechanics.mechanical import MechanicalSystem
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.evaluate import evaluate_in_jax
 from retrax.systems.integrators import INTEGRATORS
 from retrax.testing.measurements import Problem
 from retrax.testing.problems import forced_top
@@ -51,7 +51,7 @@ def _touching(friction: float, height: float, push: tuple[float, float, float]) 
     contact = Contacts([(Ball(_RADIUS, at=_CENTRE, body=0), Plane())], friction=friction)
     space, inertia = Product(SO3(), Translation(3)), np.r_[_MOMENTS, 3 * [_MASS]]
     body = MechanicalSystem(space, inertia, _weight, contact=contact)
-    turned = np.asarray(evaluated(SO3.exp, SO3(), _ROTATION))
+    turned = np.asarray(evaluate_in_jax(SO3.exp, SO3(), _ROTATION))
     arm = turned @ _CENTRE
     velocity = -np.cross(turned @ _SPIN, arm - _RADIUS * _UP) + push
     place = (_RADIUS + height) * _UP - arm
@@ -63,7 +63,7 @@ def _steer(rotation: Array, omega: Array, t: Array) -> Array:
     return jnp.stack([0.4 * jnp.sin(2 * t) - 0.2 * omega[1], 0.3 * rotation[0, 2] + 0.1 * t])
 
 
-def _driven(name: str) -> Outside:
+def _driven_top(name: str) -> Outside:
     """Return the forced top, with a law that acts within the step through two skew inputs."""
     top, start = forced_top()
     plant = Actuated(top, inputs=[[1.0, 0.2], [-0.3, 0.8], [0.1, 0.4]])
@@ -79,8 +79,8 @@ OUTSIDE: dict[str, Callable[[], Outside]] = {
     "rolling": _on_a_floor("body that rolls on a floor", 0.9, 0.0, (0.0, 0.0, 0.0)),
     "slipping": _on_a_floor("body that slips on a floor", 0.15, 0.0, (1.5, 0.8, 0.0)),
     "flight": _on_a_floor("body that flies above a floor", 0.9, 1.0, (0.0, 0.0, 1.0)),
-    "lie-verlet": lambda: _driven("lie-verlet"),
-    "composition-4": lambda: _driven("composition-4"),
-    "rkmk-4": lambda: _driven("rkmk-4"),
+    "lie-verlet": lambda: _driven_top("lie-verlet"),
+    "composition-4": lambda: _driven_top("composition-4"),
+    "rkmk-4": lambda: _driven_top("rkmk-4"),
 }
 """What is measured besides the integrators that have names."""

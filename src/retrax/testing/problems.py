@@ -22,7 +22,7 @@ from retrax.mechanics.lagrangian import LagrangianSystem
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.evaluate import evaluate, evaluated
+from retrax.numerics.evaluate import evaluate, evaluate_in_jax
 from retrax.systems.euler_top import EulerTop
 from retrax.systems.lie_poisson import kirchhoff, zhukovski_volterra
 from retrax.systems.rigid_body import FreeRigidBody, HeavyTop
@@ -33,23 +33,23 @@ _SPIN = (1.2, -0.8, 2.0)
 _INERTIA = ((1.2, 0.2, -0.3), (0.2, 1.5, 0.25), (-0.3, 0.25, 2.0))
 
 
-def _tilted() -> Float[Array, "3 3"]:
+def _tilt() -> Float[Array, "3 3"]:
     """Return an attitude that is turned about no axis of the body or of space."""
-    return evaluated(SO3.exp, SO3(), np.array(_TILT))
+    return evaluate_in_jax(SO3.exp, SO3(), np.array(_TILT))
 
 
 @cache
 def asymmetric_top() -> tuple[AbstractGroupSystem, State]:
     """Return a heavy top with three moments, a tilted arm and spin about no principal axis."""
     top = HeavyTop(inertia=[1.0, 1.7, 2.3], mass=1.0, arm=[0.4, -0.3, 1.1], gravity=1.0)
-    return top, top.state(_tilted(), momentum=_SPIN)
+    return top, top.state(_tilt(), momentum=_SPIN)
 
 
 @cache
 def asymmetric_free_body() -> tuple[AbstractGroupSystem, State]:
     """Return a free rigid body in axes that are not its principal ones: left-invariant."""
     body = FreeRigidBody(_INERTIA)
-    return body, body.state(_tilted(), momentum=_SPIN)
+    return body, body.state(_tilt(), momentum=_SPIN)
 
 
 @cache
@@ -71,7 +71,7 @@ def tethered_body() -> tuple[AbstractGroupSystem, State]:
         return 0.6 * square + 0.15 * square**2 + 1.1 * mass * height
 
     body = MechanicalSystem(SE3(), inertia, potential)
-    start = (_tilted(), np.array([0.5, -0.2, 0.3]))
+    start = (_tilt(), np.array([0.5, -0.2, 0.3]))
     return body, body.state(start, velocity=[0.6, -0.5, 0.8, 0.3, 0.4, -0.2])
 
 
@@ -94,7 +94,7 @@ def gyroscopic_body() -> tuple[AbstractGroupSystem, State]:
         return kinetic + omega @ coupling @ gamma - potential
 
     body = LagrangianSystem(SO3(), lagrangian)
-    return body, body.state(_tilted(), velocity=[0.7, -0.5, 0.9])
+    return body, body.state(_tilt(), velocity=[0.7, -0.5, 0.9])
 
 
 @cache
@@ -112,7 +112,7 @@ def quartic_body() -> tuple[AbstractGroupSystem, State]:
         return mu @ (mu / moments) / 2 + 0.02 * (mu @ mu) ** 2 + mu @ coupling @ gamma + potential
 
     body = HamiltonianSystem(SO3(), hamiltonian)
-    return body, body.state(_tilted(), momentum=[0.9, -0.6, 1.1])
+    return body, body.state(_tilt(), momentum=[0.9, -0.6, 1.1])
 
 
 @cache
@@ -130,7 +130,7 @@ def forced_top() -> tuple[AbstractGroupSystem, State]:
         return rotation.T @ push + steer - damping
 
     top = MechanicalSystem(SO3(), [1.0, 1.7, 2.3], lambda rotation: rotation[2] @ arm, force)
-    return top, top.state(_tilted(), momentum=_SPIN, t=0.3)
+    return top, top.state(_tilt(), momentum=_SPIN, t=0.3)
 
 
 @cache
@@ -151,7 +151,7 @@ def body_on_cart() -> tuple[AbstractGroupSystem, State]:
         return tip[2] + 0.5 * y[0] * tip[0] + 0.4 * y[0] ** 2 + 0.1 * y[0] ** 4
 
     system = MechanicalSystem(Product(SO3(), Translation(2)), inertia, potential)
-    start = (_tilted(), np.array([0.4, -0.7]))
+    start = (_tilt(), np.array([0.4, -0.7]))
     return system, system.state(start, velocity=[0.7, -0.5, 0.9, 0.3, -0.4])
 
 
@@ -165,7 +165,7 @@ def four_dimensional_top() -> tuple[AbstractGroupSystem, State]:
     arm = np.array([0.4, -0.3, 0.5, 0.8])
     moments = [1.0, 1.7, 2.3, 1.4, 2.1, 1.2]
     top = MechanicalSystem(group, moments, lambda g: g[3] @ arm)
-    start = evaluated(MatrixGroup.exp, group, np.array([0.3, -0.2, 0.4, 0.1, -0.5, 0.2]))
+    start = evaluate_in_jax(MatrixGroup.exp, group, np.array([0.3, -0.2, 0.4, 0.1, -0.5, 0.2]))
     return top, top.state(start, velocity=[0.6, -0.5, 0.8, 0.3, 0.4, -0.7])
 
 

@@ -11,7 +11,7 @@ from jaxtyping import PyTree
 from retrax.engine.progress import Interval
 from retrax.errors import BadInput, printable, printable_lines
 from retrax.mechanics.state import State
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 from retrax.numerics.evaluate import as_jax
 from retrax.trajectory.observe import Observations
 
@@ -63,7 +63,7 @@ def dataset(run: "Trajectory") -> "xr.Dataset":
 
 def contents(run: "Trajectory") -> Contents:
     """Collect all of a run: configuration, momentum, velocity, invariants, statistics."""
-    _, structure = flattened(run.g)
+    _, structure = flatten(run.g)
     variables = configuration_variables(run.g, ("time",), run.provenance["group"])
     body = ("time", "body")
     variables["momentum"] = (body, np.asarray(run.momentum), {"long_name": "body momentum"})
@@ -74,7 +74,7 @@ def contents(run: "Trajectory") -> Contents:
             attributes["units"] = "J"
         variables[identifier(name)] = ("time", np.asarray(values), attributes)
     if run.observations.power is not None:
-        variables |= _worked_on(run)
+        variables |= _collect_work(run)
     variables |= _inputs(run)
     variables["group_defect"] = (
         "time",
@@ -105,7 +105,7 @@ def configuration_variables(
     g: Configuration, dims: tuple[str, ...], group: str
 ) -> dict[str, Variable]:
     """Name the parts of a configuration as variables; `dims` are the axes before its own."""
-    leaves, _ = flattened(g)
+    leaves, _ = flatten(g)
     variables: dict[str, Variable] = {}
     for k, leaf in enumerate(leaves):
         name = "g" if len(leaves) == 1 else f"g{k}"
@@ -149,7 +149,7 @@ def from_dataset(ds: "xr.Dataset") -> "Trajectory":
         if v.attrs.get("kind") == "invariant"
     }
     prefix = "provenance_"
-    g = unflattened(structure, lambda k: as_jax(read("g" if structure == 0 else f"g{k}")))
+    g = unflatten(structure, lambda k: as_jax(read("g" if structure == 0 else f"g{k}")))
     numbers: dict[str, Any] = {
         name: _attribute(ds, name, kind) for name, kind in (_NUMBERS | _TIMINGS).items()
     }
@@ -192,13 +192,13 @@ def _attribute(ds: "xr.Dataset", name: str, kind: type) -> Any:
     value = np.asarray(ds.attrs[name])
     if value.ndim or value.dtype.kind not in ("iu" if kind is int else "iuf"):
         wanted = "a whole number" if kind is int else "a number"
-        raise ValueError(f"its attribute {name} = {shown(ds.attrs[name])} is not {wanted}")
+        raise ValueError(f"its attribute {name} = {quote(ds.attrs[name])} is not {wanted}")
     return kind(value)
 
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"its attribute {name} = {shown(value)} is not text")
+        raise ValueError(f"its attribute {name} = {quote(value)} is not text")
     return printable_lines(value)
 
 
@@ -216,7 +216,7 @@ def _observables(run: "Trajectory") -> dict[str, Variable]:
     return variables
 
 
-def _worked_on(run: "Trajectory") -> dict[str, Variable]:
+def _collect_work(run: "Trajectory") -> dict[str, Variable]:
     """Collect an energy that changes, and its rate."""
     words = "power of forces, damping and driven constraints"
     return {
@@ -270,14 +270,14 @@ def identifier(name: str) -> str:
 # Nested tuples of arrays as numbered leaves
 
 
-def flattened(g: Configuration, first: int = 0) -> tuple[list[np.ndarray], Nesting]:
+def flatten(g: Configuration, first: int = 0) -> tuple[list[np.ndarray], Nesting]:
     """Return the leaves of nested tuples, and the same nesting with their numbers in place."""
     if not isinstance(g, tuple):
         return [np.asarray(g)], first
     leaves: list[np.ndarray] = []
     structure = []
     for part in g:
-        inner, numbered = flattened(part, first + len(leaves))
+        inner, numbered = flatten(part, first + len(leaves))
         leaves += inner
         structure.append(numbered)
     return leaves, structure
@@ -294,7 +294,7 @@ def read_nesting(text: Any) -> Nesting:
     except (TypeError, ValueError, RecursionError):
         found = []
     if not 0 < len(found) <= _MOST or found != list(range(len(found))):
-        raise ValueError(f"configuration = {shown(text)} is not a nesting")
+        raise ValueError(f"configuration = {quote(text)} is not a nesting")
     return structure
 
 
@@ -308,11 +308,11 @@ def _numbers(structure: Nesting) -> Iterator[int]:
         raise ValueError
 
 
-def unflattened(structure: Nesting, leaf: Callable[[int], T]) -> T | tuple[Any, ...]:
+def unflatten(structure: Nesting, leaf: Callable[[int], T]) -> T | tuple[Any, ...]:
     """Rebuild nested tuples from their numbered leaves."""
     if isinstance(structure, int):
         return leaf(structure)
-    return tuple(unflattened(part, leaf) for part in structure)
+    return tuple(unflatten(part, leaf) for part in structure)
 
 
 # The runs of many bodies

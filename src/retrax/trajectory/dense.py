@@ -58,7 +58,7 @@ class DenseOutput:
     def after(self, state: State, h: float) -> State:
         """Return the state one step of size `h` after any state."""
         start = self._packing.rows(state)[:, 0]
-        end = self._taken(start, h, 1, 0)
+        end = self._take(start, h, 1, 0)
         end[self._held] = start[self._held]
         return self._packing.unpack_one(end)
 
@@ -80,15 +80,15 @@ class DenseOutput:
         whole = math.floor((t - (first + behind * h)) / h + _NEAR)
         start = self._rows[k]
         if whole > 0:
-            start = self._taken(np.append(start[:-1], first), h, whole, behind)
+            start = self._take(np.append(start[:-1], first), h, whole, behind)
         left = t - float(start[-1])
         if abs(left) <= max(_NEAR * abs(h), rounding):
             return start
-        end = self._taken(start, left, 1, 0)
+        end = self._take(start, left, 1, 0)
         end[self._held], end[-1] = start[self._held], t
         return end
 
-    def _taken(self, start: np.ndarray, h: float, steps: int, taken: int) -> np.ndarray:
+    def _take(self, start: np.ndarray, h: float, steps: int, taken: int) -> np.ndarray:
         found = self._single.take(start, h, steps, taken=taken)
         if found is None:
             raise BadInput(f"a step of {h:g} s from t = {float(start[-1]):.12g} s fails.")

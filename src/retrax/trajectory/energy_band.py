@@ -73,12 +73,12 @@ def _energies_at(
     """Return energies at some states, and the size of their terms: $T + |V|$."""
     full = np.minimum(np.arange(_LOOKED_AT), count - 1)  # one program for all runs
     picked = jax.tree.map(lambda x: np.asarray(x)[full], states)
-    energy, kinetic = (np.asarray(x)[:count] for x in _measured(picked, system))
+    energy, kinetic = (np.asarray(x)[:count] for x in _measure(picked, system))
     return energy, np.abs(kinetic) + np.abs(energy - kinetic)
 
 
 @Evaluated
-def _measured(states: State, system: AbstractGroupSystem) -> tuple[Array, Array]:
+def _measure(states: State, system: AbstractGroupSystem) -> tuple[Array, Array]:
     def one(state: State) -> tuple[Array, Array]:
         return system.energy(state), jnp.dot(state.momentum, system.velocity_at(state)) / 2
 

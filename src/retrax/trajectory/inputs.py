@@ -9,7 +9,7 @@ from retrax.integrators.driven import Driven
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.evaluate import Evaluated
-from retrax.trajectory.observe import in_blocks, picked
+from retrax.trajectory.observe import in_blocks, make_picker
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-9
 
 
-def asked(
+def ask_inputs(
     system: AbstractGroupSystem,
     integrator: Driven,
     states: State,
@@ -32,29 +32,29 @@ def asked(
     """
     size = np.float64(h)
     if owner is None:
-        return in_blocks(_asked, picked(states), len(states.t), system, integrator, size)
+        return in_blocks(_ask, make_picker(states), len(states.t), system, integrator, size)
 
     def each(rows: np.ndarray) -> tuple[Any, State]:
-        return picked((system, integrator))(owner[rows]), picked(states)(rows)
+        return make_picker((system, integrator))(owner[rows]), make_picker(states)(rows)
 
-    return in_blocks(_asked_of_each, each, len(states.t), size)
-
-
-@Evaluated
-def _asked(states: State, system: AbstractGroupSystem, integrator: Driven, h: Any) -> Any:
-    return jax.vmap(lambda state: integrator.asked(system, state, h))(states)
+    return in_blocks(_ask_each, each, len(states.t), size)
 
 
 @Evaluated
-def _asked_of_each(pairs: tuple[Any, State], h: Any) -> Any:
+def _ask(states: State, system: AbstractGroupSystem, integrator: Driven, h: Any) -> Any:
+    return jax.vmap(lambda state: integrator.ask_inputs(system, state, h))(states)
+
+
+@Evaluated
+def _ask_each(pairs: tuple[Any, State], h: Any) -> Any:
     def one(parts: tuple[AbstractGroupSystem, Driven], state: State) -> Any:
         system, integrator = parts
-        return integrator.asked(system, state, h)
+        return integrator.ask_inputs(system, state, h)
 
     return jax.vmap(one)(*pairs)
 
 
-def asked_of_members(
+def ask_members(
     system: AbstractGroupSystem, integrator: Driven, states: State, h: float, shared: bool
 ) -> np.ndarray:
     """Return the inputs that controllers ask for: (time, member, input).
@@ -64,18 +64,18 @@ def asked_of_members(
     records, members = np.shape(states.t)
     flat = jax.tree.map(lambda x: np.reshape(x, (records * members, *x.shape[2:])), states)
     owner = None if shared else np.tile(np.arange(members), records)
-    found = np.array(asked(system, integrator, flat, h, owner)).reshape(records, members, -1)
+    found = np.array(ask_inputs(system, integrator, flat, h, owner)).reshape(records, members, -1)
     found[np.isnan(states.momentum).any(axis=-1)] = np.nan  # a table would go on
     return found
 
 
-def limited(integrator: Driven, u: np.ndarray) -> np.ndarray:
+def limit(integrator: Driven, u: np.ndarray) -> np.ndarray:
     """Return what the actuators make of inputs that are asked of them."""
     lower, upper = integrator.actuators.lower, integrator.actuators.upper
     return u if lower is None else np.clip(u, np.asarray(lower), np.asarray(upper))
 
 
-def saturated(integrator: Driven, u: np.ndarray, of: str = "saved states") -> str | None:
+def saturation_warning(integrator: Driven, u: np.ndarray, of: str = "saved states") -> str | None:
     """Return a sentence about inputs `u` that were asked for beyond their bounds, if any were.
 
     All axes of `u` but the last run through what the sentence calls `of`.
@@ -106,4 +106,4 @@ def saturation(run: "Trajectory") -> str | None:
     if not isinstance(integrator, Driven) or integrator.actuators.lower is None:
         return None
     assert run.system is not None
-    return saturated(integrator, asked(run.system, integrator, run.states, run.h))
+    return saturation_warning(integrator, ask_inputs(run.system, integrator, run.states, run.h))

@@ -11,7 +11,7 @@ from retrax.errors import BadInput
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import require_instance, shown
+from retrax.numerics.checks import quote, require_instance
 from retrax.numerics.evaluate import as_jax
 from retrax.trajectory.dataset import Variable, configuration_variables, identifier
 from retrax.trajectory.observe import observe
@@ -119,7 +119,7 @@ def observe_members(system: AbstractGroupSystem | Actuated, runs: "xr.Dataset") 
         system = system.system
     require_instance("system", system, AbstractGroupSystem, "a retrax system")
     if getattr(runs, "attrs", {}).get("format") != MEMBERS_FORMAT:
-        raise BadInput(f"runs = {shown(runs)} is not a dataset that ensemble returned.")
+        raise BadInput(f"runs = {quote(runs)} is not a dataset that ensemble returned.")
     records, members = runs.sizes["time"], runs.sizes["member"]
     g = [
         runs[name].values
@@ -145,15 +145,15 @@ def observe_members(system: AbstractGroupSystem | Actuated, runs: "xr.Dataset") 
     seen = observe(system, states, owner=owner)
     both = ("time", "member")
 
-    def shaped(x):
+    def shape(x):
         return x.reshape(records, members, *x.shape[1:])
 
     added: dict[str, Any] = {
-        identifier(name): (both, shaped(x), {"long_name": name, "kind": "invariant"})
+        identifier(name): (both, shape(x), {"long_name": name, "kind": "invariant"})
         for name, x in seen.invariants.items()
     }
     if seen.energy is not None and "energy" not in added:
-        added["energy"] = (both, shaped(seen.energy), {"long_name": "energy", "units": "J"})
-    added["velocity"] = ((*both, "body"), shaped(seen.velocity), {"long_name": "body velocity"})
-    added["group_defect"] = (both, shaped(seen.defect), {"long_name": "distance from the group"})
+        added["energy"] = (both, shape(seen.energy), {"long_name": "energy", "units": "J"})
+    added["velocity"] = ((*both, "body"), shape(seen.velocity), {"long_name": "body velocity"})
+    added["group_defect"] = (both, shape(seen.defect), {"long_name": "distance from the group"})
     return runs.assign(added)

@@ -23,7 +23,7 @@ from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import host_float64, is_traced, outputs, require_finite, shown
+from retrax.numerics.checks import host_float64, is_traced, outputs, quote, require_finite
 from retrax.numerics.evaluate import Evaluated, evaluate
 
 if TYPE_CHECKING:
@@ -91,11 +91,11 @@ def observe(
     size = None if h is None else np.float64(h)
     if owner is None:
         return Observations(
-            *in_blocks(look, picked(states), len(states.t), system, integrator, size)
+            *in_blocks(look, make_picker(states), len(states.t), system, integrator, size)
         )
 
     def pairs(rows: np.ndarray) -> tuple[AbstractGroupSystem, State]:
-        return picked(system)(owner[rows]), picked(states)(rows)
+        return make_picker(system)(owner[rows]), make_picker(states)(rows)
 
     return Observations(*in_blocks(look, pairs, len(states.t), integrator, size))
 
@@ -104,21 +104,21 @@ def along(function: Callable[[State], object], states: State) -> Values:
     """Return the values of a function of the state, written in JAX, at every state."""
     one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x)[1:], x.dtype), states)
     if not jax.tree.leaves(outputs("function", function, (one,))):
-        raise BadInput(f"function = {shown(function)} of run.along(...) returns no numbers.")
+        raise BadInput(f"function = {quote(function)} of run.along(...) returns no numbers.")
 
     def each(states: State) -> Any:
         return jax.vmap(function)(states)
 
     if is_traced(states):
         return evaluate(each, states)
-    return in_blocks(Evaluated(each), picked(states), len(states.t))
+    return in_blocks(Evaluated(each), make_picker(states), len(states.t))
 
 
 # Picks rows of arrays along their first axis.
 Pick = Callable[[np.ndarray], PyTree]
 
 
-def picked(arrays: PyTree) -> Pick:
+def make_picker(arrays: PyTree) -> Pick:
     """Make the function that picks rows, the numbers of all rows side by side.
 
     So they lie in NumPy's fastest loops.
@@ -138,7 +138,7 @@ def in_blocks(look: Evaluated, pick: Pick, count: int, *shared: PyTree) -> PyTre
     for first in range(0, count, block):
         # The last block is filled up by repeating the last state: one program for all.
         here = pick(np.minimum(np.arange(first, first + block), count - 1))
-        prepared = look.prepared(here, *shared) if prepared is None else prepared
+        prepared = look.prepare(here, *shared) if prepared is None else prepared
         parts.append(jax.tree.map(np.asarray, prepared(here, *shared)))
     return jax.tree.map(lambda *xs: np.concatenate(xs)[:count], *parts)
 

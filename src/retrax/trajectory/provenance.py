@@ -19,7 +19,7 @@ _LABELS: ContextVar[dict[str, str] | None] = ContextVar("labels", default=None)
 
 
 @contextlib.contextmanager
-def labelled(**labels: str) -> Iterator[None]:
+def label_runs(**labels: str) -> Iterator[None]:
     """Label all runs made meanwhile, from their first commit on."""
     before = _LABELS.set((_LABELS.get() or {}) | labels)
     try:
@@ -37,7 +37,7 @@ class Origin:
         self.system, self.integrator, self.backend = system, integrator, backend
         self.created, self.labels = time.time(), _LABELS.get()
 
-    def told(self) -> dict[str, str]:
+    def describe(self) -> dict[str, str]:
         """Name what was run, and the versions of what ran it."""
         created = datetime.datetime.fromtimestamp(self.created, datetime.UTC)
         return {
@@ -57,7 +57,7 @@ def provenance(
     system: AbstractGroupSystem, integrator: AbstractIntegrator, backend: str
 ) -> dict[str, str]:
     """Name what is run now, and the versions of what runs it."""
-    return Origin(system, integrator, backend).told()
+    return Origin(system, integrator, backend).describe()
 
 
 @lru_cache

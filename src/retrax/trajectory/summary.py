@@ -21,7 +21,7 @@ COLUMNS = ("invariant", "initial", "largest error", "drift per second")
 
 def summary(run: "Trajectory") -> str:
     """Tell what was run, how fast, and how well each invariant held."""
-    return "\n".join([*heading(run), "", *_aligned([COLUMNS, *rows(run)])])
+    return "\n".join([*heading(run), "", *_align([COLUMNS, *rows(run)])])
 
 
 def heading(run: "Trajectory") -> list[str]:
@@ -35,7 +35,7 @@ def heading(run: "Trajectory") -> list[str]:
         f"{run.completed:,} steps of h = {run.h:g} s, from t = {run.t[0]:g} to {run.t[-1]:g} s, "
         f"{len(run.t):,} states saved",
         f"{run.seconds:.3g} s ({rate:,.0f} steps/s), compiled in {run.compile_seconds:.2g} s; "
-        f"{per_step:.2f} {counted(run)} a step",
+        f"{per_step:.2f} {name_counts(run)} a step",
         *(f"event {printable(name)!r}: {told}" for name, told in run.events.words().items()),
         *(line for line in (balance, warning and f"Note: {warning}") if line is not None),
         *([f"Energy and invariants are not known: {run.lacking}."] if run.lacking else []),
@@ -81,12 +81,12 @@ def rows(run: "Trajectory") -> list[tuple[str, ...]]:
     return found
 
 
-def counted(run: "Trajectory") -> str:
+def name_counts(run: "Trajectory") -> str:
     """Name what the iterations of a run count."""
     return run.provenance.get("counted", "iterations")
 
 
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+def _align(rows: list[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
 
     def line(row: tuple[str, ...]) -> str:
@@ -133,7 +133,7 @@ def measures(run: "Trajectory") -> dict[str, Any]:
         "compile_seconds": run.compile_seconds,
         "steps_per_second": steps_per_second,
         "group_defect": float(np.max(run.group_defect())),
-        "constraint_violation": _known(np.max(run.constraint_violation())),
+        "constraint_violation": _number_or_none(np.max(run.constraint_violation())),
         "invariants": {
             name: {
                 "initial": float(values[0]),
@@ -149,7 +149,7 @@ def measures(run: "Trajectory") -> dict[str, Any]:
             "t": float(run.t[-1]),
             "g": jax.tree.map(lambda x: np.asarray(x[-1]).tolist(), run.g),
             "momentum": np.asarray(run.momentum[-1]).tolist(),
-            "velocity": [_known(x) for x in run.velocity[-1]],
+            "velocity": [_number_or_none(x) for x in run.velocity[-1]],
         },
     }
 
@@ -168,13 +168,13 @@ def _contacts(run: "Trajectory") -> dict[str, Any]:
             name: {
                 "friction_work": float(np.sum(one.friction_work)),
                 "impact_loss": float(np.sum(one.impact_loss)),
-                "smallest_gap": _known(np.min(one.gap)),
+                "smallest_gap": _number_or_none(np.min(one.gap)),
             }
             for name, one in run.contacts.items()
         },
     }
 
 
-def _known(x: Any) -> float | None:
+def _number_or_none(x: Any) -> float | None:
     """Return a number for JSON; `None` where a file lacks the functions that it takes."""
     return None if np.isnan(x) else float(x)

@@ -148,7 +148,7 @@ class Trajectory(AbstractShown, AbstractReactions):
 
     @cached_property
     def provenance(self) -> dict[str, str]:
-        return self._origin.told()
+        return self._origin.describe()
 
     @cached_property
     def failed(self) -> Values:
@@ -282,7 +282,7 @@ class Trajectory(AbstractShown, AbstractReactions):
         """Whether its observations came with it, as from a file."""
         return self._measured
 
-    def measured_anew(self, rows: Int[np.ndarray, " row"]) -> "Trajectory":
+    def measure_again(self, rows: Int[np.ndarray, " row"]) -> "Trajectory":
         """Return the same run at some of its states, of which nothing has been measured."""
         other = Trajectory.__new__(Trajectory)
         vars(other).update(vars(self), _observations=None, _measured=False, _identity=None)

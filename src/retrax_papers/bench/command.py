@@ -10,7 +10,7 @@ from rich.console import Console
 
 from retrax.cli.options import AsJson
 from retrax.cli.tables import print_lines, print_table
-from retrax.files import require_place, written_whole
+from retrax.files import require_place, write_whole
 
 # What is measured of a rod.
 ROD = ("call_ns", "ns", "wall_ns", "wall_all_ns")
@@ -36,7 +36,7 @@ def bench(
         record = measure(lambda what: status.update(f"{what} ..."))
     text = json.dumps(record, indent=1)
     if output is not None:
-        with written_whole(output) as path:
+        with write_whole(output) as path:
             path.write_text(f"{text}\n")
     if as_json:
         typer.echo(text)

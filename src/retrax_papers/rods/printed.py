@@ -68,7 +68,7 @@ class PrintedSlip(RodsInContact, keeps_gap=False):
     def reactions(self, g: Pair) -> tuple[Coordinates, ...]:
         units, rest = jnp.eye(3), jnp.zeros(self.group.dim)
         transposed = jax.linear_transpose(lambda xi: self.slip(g, xi), rest)
-        free = self.joined(self.first.mobility, self.second.mobility) > 0
+        free = self.join(self.first.mobility, self.second.mobility) > 0
         return tuple(jnp.where(free, transposed(units[i])[0], 0.0) for i in range(3))
 
     def contact_force(self, g: Pair, lam: Float[Array, "3"]) -> dict[str, Float[Array, "..."]]:

@@ -22,7 +22,7 @@ from retrax.errors import ContactLost
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.run.simulate import simulate
-from retrax.systems.rods.crossing import crossed_rods, kicked
+from retrax.systems.rods.crossing import crossed_rods, kick_rods
 from retrax.systems.rods.dispersion import dispersion, printed_dispersion
 from retrax.systems.rods.pair import RodsInContact
 from retrax.systems.rods.pressing import press
@@ -71,7 +71,7 @@ def crossed(time: float, methods: Sequence[AbstractIntegrator]) -> Crossed:
         printed = as_printed(kind, pair)
         # (8) has other points of contact.
         g = press(printed, start.g) if kind is PrintedTangency else start.g
-        other, begin = kicked(printed, g)
+        other, begin = kick_rods(printed, g)
         on = "xla" if kind is PrintedSlip else "auto"  # no scalar program has its transpose
         run = simulate(
             other, RollingDKD(), begin, h=H, steps=round(10 / H), save_every=10, backend=on,
@@ -81,8 +81,8 @@ def crossed(time: float, methods: Sequence[AbstractIntegrator]) -> Crossed:
     energy = jax.jit(jax.vmap(pair.energy))
     energies = {name: _spread(np.asarray(energy(run.states))) for name, run in runs.items()}
     events = {
-        "kick x 8": _event(*kicked(pair, start.g, 8.0, friction=_PLENTY)),
-        "friction 0.5": _event(*kicked(pair, start.g, friction=0.5)),
+        "kick x 8": _event(*kick_rods(pair, start.g, 8.0, friction=_PLENTY)),
+        "friction 0.5": _event(*kick_rods(pair, start.g, friction=0.5)),
     }
     rolling = runs["RollingVerlet"]
     return Crossed(rolling, _forces(pair, rolling), gaps, energies, events, _frequencies(pair))

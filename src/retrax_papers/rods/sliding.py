@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from retrax.mechanics.state import State
 from retrax.run.simulate import simulate
 from retrax.show.style import CYCLE, GREY, new_figure, style
-from retrax.systems.rods.crossing import crossed_rods, kicked
+from retrax.systems.rods.crossing import crossed_rods, kick_rods
 from retrax.systems.rods.pair import RodsInContact
 from retrax.systems.rods.rolling_verlet import RollingVerlet
 from retrax_papers.drawings import Column, DataFigure, by_name, columns
@@ -63,7 +63,7 @@ def slides(time: float) -> dict[str, Slide]:
     """All of `CASES`."""
     pair, rest = crossed_rods(kick=0.0)
     return {
-        name: _slide(*kicked(pair, rest.g, size, friction=k, unilateral=True), time)
+        name: _slide(*kick_rods(pair, rest.g, size, friction=k, unilateral=True), time)
         for name, (k, size) in CASES.items()
     }
 

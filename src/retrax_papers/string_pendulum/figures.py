@@ -7,7 +7,7 @@ from matplotlib.colors import Normalize
 from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 
 from retrax.show.bodies import Body
-from retrax.show.drawn import string_bodies, told
+from retrax.show.drawn import drawing_data, string_bodies
 from retrax.show.style import BLUE, CYCLE, GREEN, GREY, ORANGE, extremes, new_figure, style
 from retrax.trajectory.dataset import identifier
 from retrax.trajectory.trajectory import Trajectory
@@ -120,7 +120,7 @@ def _nodes(run: Trajectory, k: int) -> np.ndarray:
 
 
 def _body(run: Trajectory) -> Body:
-    return string_bodies(run, told(run))[0]
+    return string_bodies(run, drawing_data(run))[0]
 
 
 def _draw_body(axes: Any, body: Body, k: int, alpha: float) -> None:

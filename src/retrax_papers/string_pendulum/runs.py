@@ -16,7 +16,7 @@ from retrax.mechanics.solids import elliptic_cylinder
 from retrax.mechanics.state import State
 from retrax.run.simulate import simulate
 from retrax.systems.strings import drift
-from retrax.systems.strings.drift import undamped
+from retrax.systems.strings.drift import eliminate_undamped
 from retrax.systems.strings.observe import angular_momentum
 from retrax.systems.strings.string_pendulum import StringPendulum
 from retrax.trajectory.trajectory import Trajectory
@@ -223,14 +223,14 @@ def _kicked(system: StringPendulum, state: State, h: Float[Array, ""]) -> Any:
     mu = state.momentum + h / 2 * system.kick(state.g, state.t)
     p, pi = system.momenta(mu)
     _, R = system.parts(state.g)
-    y = undamped(system, p).y
-    return h * (pi - drift.levers(system.bodies, R, system.carried(y)))
+    y = eliminate_undamped(system, p).y
+    return h * (pi - drift.levers(system.bodies, R, system.carrier_rows(y)))
 
 
 @jax.jit
 def _improve(system: StringPendulum, g: Any, gamma: Any, x: Any) -> Any:
     _, R = system.parts(g)
-    alpha = system.carried(system.mass_matrix.columns)
-    string = drift.coupled(alpha, drift.swept(system.bodies, R, x), True)
+    alpha = system.carrier_rows(system.mass_matrix.columns)
+    string = drift.couple(alpha, drift.sweep_forces(system.bodies, R, x), True)
     given = gamma + drift.levers(system.bodies, R, string)
     return drift.turns(system.bodies, R, system.inertia, jnp.zeros((1, 1)), given)[0]

@@ -10,7 +10,7 @@ import pytest
 import retrax as rx
 from retrax.mechanics.state import State
 from retrax.systems.rods.crossing import _kicks
-from retrax.systems.rods.crossing import kicked as again
+from retrax.systems.rods.crossing import kick_rods as again
 from retrax_papers.rods.printed import PrintedSlip, as_printed
 
 S = rx.systems

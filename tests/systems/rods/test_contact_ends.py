@@ -30,7 +30,7 @@ def laid(angle, meet, pull, turning):
         omega = np.einsum("kji,j->ki", frames, spin)
         g.append((frames, places))
         velocities.append(rod.velocity_of(omega, np.cross(spin, places)))
-    return pair, pair.state((*g, np.array(meet)), velocity=pair.joined(*velocities))
+    return pair, pair.state((*g, np.array(meet)), velocity=pair.join(*velocities))
 
 
 def test_a_rod_that_rolls_off_the_other_ends_the_run():
@@ -125,10 +125,12 @@ def test_a_run_warns_of_it(monkeypatch):
     (frames, places), two, s = pair.crossed(20.0)
     bent = np.asarray(places).copy()
     bent[17] = np.asarray(two[1])[17] + np.array([0.0, 0.0, -0.02])
-    sentence = pair.overlooked(states_of(((frames, bent), two, s), 1.5))
+    sentence = pair.find_overlooked(states_of(((frames, bent), two, s), 1.5))
     assert sentence is not None and "The two rods meet at t = 1.5 s" in sentence
     assert "less than two radii, 0.1 m" in sentence and "by 0.08 m" in sentence
-    monkeypatch.setattr(rx.systems.StringsInContact, "overlooked", lambda self, states: sentence)
+    monkeypatch.setattr(
+        rx.systems.StringsInContact, "find_overlooked", lambda self, states: sentence
+    )
     strings, begin, h, _ = rx.systems.StringsInContact.paper()
     with pytest.warns(UserWarning, match="The model has one contact"):
         rx.simulate(strings, rx.ContactDKD(), begin, h=h, steps=2, backend="xla")

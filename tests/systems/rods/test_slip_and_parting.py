@@ -10,7 +10,7 @@ import pytest
 import retrax as rx
 from retrax.systems.rods import unilateral
 from retrax.systems.rods.crossing import _kicks
-from retrax.systems.rods.crossing import kicked as again
+from retrax.systems.rods.crossing import kick_rods as again
 from retrax.systems.rods.section import section
 from retrax_papers.rods.printed import PrintedTangency, as_printed
 
@@ -170,7 +170,7 @@ def free_rods(swapped=False, **law):
     if swapped:
         one, two, s = two, one, s[::-1]
         velocities = velocities[::-1]
-    return pair, pair.state((one, two, s), velocity=pair.joined(*velocities))
+    return pair, pair.state((one, two, s), velocity=pair.join(*velocities))
 
 
 @pytest.mark.parametrize("restitution", [0.0, 0.5])

@@ -160,7 +160,7 @@ def test_a_slack_string_does_not_push_and_keeps_the_momentum():
 def test_neighbours_far_apart_hardly_feel_each_other():
     """The coupling of bodies decays like 0.268 to the number of elements between them."""
     system = two_bodies(elements=8, nodes=(3, 6))[0]
-    alpha = np.asarray(system.carried(system.mass_matrix.columns))
+    alpha = np.asarray(system.carrier_rows(system.mass_matrix.columns))
     assert abs(alpha[0, 1]) < 5e-3 * alpha[0, 0]
     near = two_bodies()[0]
     run = run_of(near, random_state(near), steps=200)

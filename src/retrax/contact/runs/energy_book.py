@@ -73,16 +73,16 @@ class EnergyBook(NamedTuple):
         outside = ""
         if np.any(self.work):
             off = np.nan_to_num(self.uncertainty) + abs(self.difference[-1])
-            outside = f", forces and joints did {_known(self.work[-1], off, '+')}"
-        friction = _known(self.friction_work[-1], self.friction_uncertainty[-1])
-        impacts = _known(self.impact_loss[-1], self.impact_uncertainty[-1])
+            outside = f", forces and joints did {_describe(self.work[-1], off, '+')}"
+        friction = _describe(self.friction_work[-1], self.friction_uncertainty[-1])
+        impacts = _describe(self.impact_loss[-1], self.impact_uncertainty[-1])
         return (
             f"it changed by {self.change[-1]:+.6g} J: friction took {friction}, impacts {impacts}"
             f"{outside}; difference {self.difference[-1]:+.2e} J"
         )
 
 
-def _known(value: float, off: float, sign: str = "") -> str:
+def _describe(value: float, off: float, sign: str = "") -> str:
     """Tell an energy with its uncertainty, or only a bound of it where it is hardly known."""
     if off <= 1e-6 * abs(value):
         return f"{value:{sign}.6g} J"
@@ -99,12 +99,12 @@ def book_of(run: "Trajectory", history: History) -> EnergyBook:
     if seen.inputs is None and seen.energy is not None and np.sum(powers.saved) == len(run.t):
         forces = energy_balance(powers.t, seen.energy, powers.power, powers.saved)
 
-    def summed(values: np.ndarray) -> np.ndarray:
+    def total(values: np.ndarray) -> np.ndarray:
         return np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
 
     each = slice(1 if history.names[:1] == (ALL,) else 0, None)
     friction, impacts, *doubts = (
-        summed(x)
+        total(x)
         for x in (
             history.friction_work,
             history.impact_loss,
@@ -113,8 +113,8 @@ def book_of(run: "Trajectory", history: History) -> EnergyBook:
         )
     )
     taken = np.sum(friction[:, each], axis=1), np.sum(impacts[:, each], axis=1)
-    joints = summed(history.joint_work[:, None])[:, 0]
-    idle = np.max(np.abs(summed(history.joint_doubt[:, None])))
+    joints = total(history.joint_work[:, None])[:, 0]
+    idle = np.max(np.abs(total(history.joint_doubt[:, None])))
     difference = forces.difference - joints + taken[0] + taken[1]
     left = np.maximum.accumulate(np.abs(difference))
     unsure = [np.maximum(left, np.abs(np.sum(x[:, each], axis=1))) for x in doubts]

@@ -12,7 +12,7 @@ from retrax.contact.node_contact import AbstractNodeContact
 from retrax.contact.runs.events import Listening
 from retrax.contact.runs.node_columns import RodColumns, Things
 from retrax.contact.runs.node_events import RodListening
-from retrax.contact.runs.replay import Powers, ReplayedSteps, joined_powers, replay
+from retrax.contact.runs.replay import Powers, ReplayedSteps, join_powers, replay
 from retrax.contact.solver.complementarity import OPEN, SLIPS, STICKS
 from retrax.errors import BadInput
 from retrax.mechanics.contact import AbstractContacts
@@ -21,7 +21,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.evaluate import Evaluated, evaluate
 from retrax.trajectory.contact_events import ContactEvent
-from retrax.trajectory.observe import Values, in_blocks, picked
+from retrax.trajectory.observe import Values, in_blocks, make_picker
 from retrax.trajectory.reactions import has_contact
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _of_rods(run: "Trajectory", contact: AbstractNodeContact) -> History:
     names, found = columns.columns()
     none = np.zeros(max(count - 1, 0)), np.zeros((count, 0))
     events = tuple(listening.events)
-    joined = joined_powers(powers)
+    joined = join_powers(powers)
     return History(
         names,
         **found,
@@ -215,7 +215,7 @@ def _of_bodies(run: "Trajectory", contact: AbstractContacts) -> History:
     at |= {"mode": at["mode"].astype(int)} | sums
     tension = np.zeros((count, 0)) if tension is None else tension
     events = tuple(listening.events)
-    joined = joined_powers(powers)
+    joined = join_powers(powers)
     return History(names, **at, **joints, tension=tension, events=events, powers=joined)
 
 
@@ -223,7 +223,7 @@ def reaction_of(run: "Trajectory", lam: np.ndarray) -> Values:
     """Return the reaction of the constraint along a run, from its multipliers."""
     if run.system is None or run.system.constraint is None:
         return np.zeros_like(run.momentum)
-    seen = picked((run.states.g, np.asarray(run.t), lam))
+    seen = make_picker((run.states.g, np.asarray(run.t), lam))
     return in_blocks(_reacting, seen, len(lam), run.system)
 
 
@@ -261,7 +261,7 @@ def _start(run: "Trajectory") -> _Start:
     system = run.system
     assert system is not None
     first = State(*(_first(x) for x in (run.g, run.momentum, run.t)))
-    gap, u, reach, size = (np.asarray(x) for x in evaluate(_seen, system, first))
+    gap, u, reach, size = (np.asarray(x) for x in evaluate(_look, system, first))
     slip = _length(u[:, 1:])
     closed = gap <= _SMALL * float(size)
     moves = (slip > _SMALL * reach) | (np.asarray(system.contact.friction) == 0)
@@ -269,7 +269,7 @@ def _start(run: "Trajectory") -> _Start:
     return _Start(gap, mode, slip, closed & ~(u[:, 0] < -_SMALL * reach))
 
 
-def _seen(
+def _look(
     system: AbstractGroupSystem, state: State
 ) -> tuple[Float[Array, " m"], Float[Array, "m 3"], Float[Array, " m"], Float[Array, ""]]:
     touch, xi = system.contact.look(state.g), system.velocity_at(state)

@@ -10,7 +10,7 @@ import numpy as np
 
 from retrax.contact.node_contact import AbstractNodeContact
 from retrax.contact.runs.replay import ReplayedSteps
-from retrax.contact.shapes import told_apart
+from retrax.contact.shapes import number_names
 from retrax.contact.solver.complementarity import OPEN
 
 # What all contacts of rods together are called.
@@ -28,7 +28,7 @@ class Things:
         self._contact, self.spread = contact, contact.spread
         self._strands, self._count = strands, len(strands) + len(contact.against)
         self._rod = np.repeat(np.arange(len(strands)), strands)
-        bodies = told_apart([shape.name for shape in contact.against])
+        bodies = number_names([shape.name for shape in contact.against])
         self._names = (*contact.things, *bodies)
 
     def pairs(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:

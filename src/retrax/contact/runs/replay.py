@@ -89,7 +89,7 @@ def replay(run: "Trajectory") -> Iterator[ReplayedSteps]:
     def looked(look: Evaluated, seen: tuple) -> Any:
         kind = look, str(jax.tree.map(np.shape, seen))
         if kind not in prepared:
-            prepared[kind] = look.prepared(seen, system, method)
+            prepared[kind] = look.prepare(seen, system, method)
         return prepared[kind](seen, system, method)
 
     for count, block in enumerate(_blocks(run, one, packing, memory, most)):
@@ -101,14 +101,14 @@ def replay(run: "Trajectory") -> Iterator[ReplayedSteps]:
             near = _near(looked, (before, after), handed.near, saved, block.interval, count == 0)
             handed = _pushing(handed, system.contact.kinds)
         # The last block is filled up by repeating its last step: one program for all.
-        seen = _filled((before, after, block.h, handed), most)
+        seen = _fill((before, after, block.h, handed), most)
         record = jax.tree.map(partial(_some, count=len(block.h)), looked(_look, seen))
         idle = isinstance(integrator, Driven)  # inputs are no functions of the state
         powers = _powers(looked, (before, after), t, saved, count == 0, idle)
         yield ReplayedSteps(block.interval.copy(), t, saved, record, powers, near)
 
 
-def joined_powers(parts: list[Powers]) -> Powers:
+def join_powers(parts: list[Powers]) -> Powers:
     """Return the powers of several blocks as one."""
     if not parts:
         return Powers(np.zeros(0), np.zeros(0), np.zeros(0, bool))
@@ -131,7 +131,7 @@ def _powers(
     if idle:
         return Powers(t, np.zeros(len(t)), saved)
     most = _enough(len(t))
-    power = np.asarray(looked(_powered, (_filled(states, most),)))[: len(t)]
+    power = np.asarray(looked(_evaluate_powers, (_fill(states, most),)))[: len(t)]
     return Powers(t, power, saved)
 
 
@@ -160,7 +160,7 @@ def _near(
     if not len(at):
         return at, None
     most = _enough(len(at))
-    found = looked(_closest, _filled((places, _listed(lists)), most))
+    found = looked(_closest, _fill((places, _list_pairs(lists)), most))
     return at, jax.tree.map(partial(_some, count=len(at)), found)
 
 
@@ -244,7 +244,7 @@ def _backend(run: "Trajectory") -> str:
 
 
 @Evaluated
-def _powered(seen: tuple, system: AbstractGroupSystem, method: Any) -> Any:
+def _evaluate_powers(seen: tuple, system: AbstractGroupSystem, method: Any) -> Any:
     return jax.vmap(system.power)(*seen)
 
 
@@ -268,14 +268,14 @@ def _some(x: np.ndarray, count: int) -> np.ndarray:
     return np.asarray(x)[:count]
 
 
-def _filled(tree: Any, most: int) -> Any:
+def _fill(tree: Any, most: int) -> Any:
     """Repeat the last row until there are `most`."""
 
-    def filled(given: Any) -> np.ndarray:
+    def fill(given: Any) -> np.ndarray:
         x = np.asarray(given)
         return x if len(x) == most else x[np.minimum(np.arange(most), len(x) - 1)]
 
-    return jax.tree.map(filled, tree)
+    return jax.tree.map(fill, tree)
 
 
 def _alone(state: State) -> State:
@@ -316,7 +316,7 @@ def _pushing(memory: LastTouch, kinds: int) -> LastTouch:
     return LastTouch(memory.force, short, cut(first), cut(last), cut(where))
 
 
-def _listed(near: Neighbours) -> Neighbours:
+def _list_pairs(near: Neighbours) -> Neighbours:
     """Return lists of as many pairs as the longest has."""
     most = _enough(int(np.max(near.number, initial=0.0)))
     return near._replace(first=near.first[:, :most], second=near.second[:, :most])

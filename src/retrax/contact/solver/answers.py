@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float
 from retrax.contact.solver.coupled_blocks import (
     Couples,
     impulse_of,
-    solved_with_contacts,
+    solve_with_contacts,
     speeds_along,
 )
 from retrax.numerics.small_matrices import partly_ordered_solve
@@ -41,7 +41,7 @@ class At(NamedTuple):
     touching: Bool[Array, " m"]
 
 
-def answered(
+def answer(
     K: Float[Array, "n n"],
     right: Velocity,
     rows: Float[Array, "m 3 k"],
@@ -81,7 +81,7 @@ def _in_loops(
     one = each(at.z, at.y, at.u, at.rho, at.friction, at.pushed)
     a = jnp.where(closed[:, None], one.a, at.z)
     right = right - impulse_of(rows, a, couples)
-    move = solved_with_contacts(D, right, rows, one.E, V, closed, couples)
+    move = solve_with_contacts(D, right, rows, one.E, V, closed, couples)
     across = speeds_along(V, move, couples)
     gives = jnp.sum(one.E * across[:, None, :], axis=2)
     return move, a + jnp.where(closed[:, None], gives, 0.0)

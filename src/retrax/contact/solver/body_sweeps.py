@@ -9,9 +9,9 @@ from jaxtyping import Array, Bool, Float, Int
 from retrax.contact.solver.coupled_blocks import (
     Couples,
     Index,
-    counted,
+    count_through,
     in_parts,
-    taken,
+    take,
     velocity_of,
 )
 
@@ -41,7 +41,7 @@ class Joints(NamedTuple):
     pulls: Float[Array, "k n"]
 
 
-def projected(y: Impulses, friction: Float[Array, " m"], pushed: Float[Array, " m"]) -> Impulses:
+def project(y: Impulses, friction: Float[Array, " m"], pushed: Float[Array, " m"]) -> Impulses:
     """Return (3)."""
     push = jnp.maximum(y[:, 0], 0.0)
     across = jnp.sqrt(jnp.sum(y[:, 1:] ** 2, axis=1))
@@ -50,7 +50,7 @@ def projected(y: Impulses, friction: Float[Array, " m"], pushed: Float[Array, " 
     return jnp.concatenate([push[:, None], share[:, None] * y[:, 1:]], axis=1)
 
 
-def swept_over(
+def sweep_over(
     begun: Moved,
     contacts: Laws,
     pushes: Float[Array, "m _ _"],
@@ -85,7 +85,7 @@ def _one_by_one(
     impulses = []
     for i in range(len(z)):
         y = z[i] - at.rho[i] * (at.u[i] + at.V[i] @ move)
-        one = projected(y[None], at.friction[i : i + 1], at.pushed[i : i + 1])[0]
+        one = project(y[None], at.friction[i : i + 1], at.pushed[i : i + 1])[0]
         impulses.append(jnp.where(at.touching[i], one, 0.0))
         move = move + (impulses[i] - z[i]) @ pushes[i]
     return move, jnp.stack(impulses)
@@ -103,17 +103,17 @@ def _in_a_loop(
 
     def one(i: Index, carried: tuple[Array, Array]) -> tuple[Array, Array]:
         move, z = carried
-        at, old = Laws(*(taken(x, i) for x in contacts)), taken(z, i)
-        where = [taken(part, i) for part in parts]
-        reached = jnp.concatenate([taken(move, place) for place in where])
+        at, old = Laws(*(take(x, i) for x in contacts)), take(z, i)
+        where = [take(part, i) for part in parts]
+        reached = jnp.concatenate([take(move, place) for place in where])
         y = old - at.rho * (at.u + at.V @ reached)
-        new = projected(y[None], at.friction[None], at.pushed[None])[0]
+        new = project(y[None], at.friction[None], at.pushed[None])[0]
         new = jnp.where(at.touching, new, 0.0)
-        change = (new - old) @ taken(pushes, i)
+        change = (new - old) @ take(pushes, i)
         for k, place in enumerate(where):
             moved = change[k * b : (k + 1) * b]
             move = move.at[place].add(moved, mode="promise_in_bounds")
         return move, z.at[i].set(new, mode="promise_in_bounds")
 
-    moved, z = counted(0, len(z), one, (in_parts(move, couples), z))
+    moved, z = count_through(0, len(z), one, (in_parts(move, couples), z))
     return velocity_of(moved, couples), z

@@ -50,9 +50,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from retrax.contact.solver.answers import At, answered
-from retrax.contact.solver.body_sweeps import Joints, Laws, projected, swept_over
-from retrax.contact.solver.coupled_blocks import Couples, impulse_of, pushed_by
+from retrax.contact.solver.answers import At, answer
+from retrax.contact.solver.body_sweeps import Joints, Laws, project, sweep_over
+from retrax.contact.solver.coupled_blocks import Couples, impulse_of, velocity_changes
 from retrax.numerics.newton import SMALLEST, NewtonStatus
 
 Scalar = Float[Array, ""]
@@ -132,7 +132,7 @@ class Verdict(NamedTuple):
     past: PyTree
 
 
-def _agreed(found: Found, choice: Choice, past: PyTree) -> Verdict:
+def _agree(found: Found, choice: Choice, past: PyTree) -> Verdict:
     return Verdict(jnp.asarray(True), jnp.asarray(False), choice, past)
 
 
@@ -161,7 +161,7 @@ class Contact(NamedTuple):
     answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]]
     law: Law
     couples: Couples | None = None
-    judge: Callable[[Found, Choice, PyTree], Verdict] = _agreed
+    judge: Callable[[Found, Choice, PyTree], Verdict] = _agree
     choice: Choices = (_NONE, _NONE, ())
 
 
@@ -235,7 +235,7 @@ def pushes(
     """Return the changes of velocities that impulses along rows make."""
     if couples is None:
         return answers(rows.reshape(-1, rows.shape[2])).reshape(rows.shape)
-    return pushed_by(rows, answers(jnp.eye(couples.dim)), couples)
+    return velocity_changes(rows, answers(jnp.eye(couples.dim)), couples)
 
 
 class _Trial(NamedTuple):
@@ -253,7 +253,7 @@ class _Trial(NamedTuple):
     status: NewtonStatus
 
 
-def tried(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus, Choice]:
+def try_guess(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus, Choice]:
     """Iterate from a guess until a solution is good; return it and the choice that led there."""
     law, (first, firm, past) = problem.law, problem.choice
     ways, none = jnp.asarray(_WAYS), jnp.asarray(0)
@@ -261,7 +261,7 @@ def tried(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus, Choice]:
 
     def trial(it: _Trial) -> _Trial:
         one = problem._replace(law=law._replace(friction=ways[it.way] * law.friction))
-        found, status = iterated(one, it.at, it.choice)
+        found, status = iterate(one, it.at, it.choice)
         status = status._replace(iterations=status.iterations + it.status.iterations)
         verdict = problem.judge(found, it.choice, it.past)
         solved = status.converged & (ways[it.way] == 1)
@@ -288,7 +288,7 @@ def tried(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus, Choice]:
     return end.at, end.status, end.choice
 
 
-def iterated(problem: Contact, guess: Found, choice: Choice) -> tuple[Found, NewtonStatus]:
+def iterate(problem: Contact, guess: Found, choice: Choice) -> tuple[Found, NewtonStatus]:
     """Iterate from a guess, with one choice.
 
     Derivatives are taken once, where a round of iterations begins. A round that fails ends with
@@ -299,13 +299,13 @@ def iterated(problem: Contact, guess: Found, choice: Choice) -> tuple[Found, New
     rows, ties, friction = law.rows, law.ties, law.friction
     masses = jnp.sum(rho[:, 0]) + jnp.sum(sigma)
 
-    def found(xi: Velocity, z: Impulses, lam: Tensions) -> Found:
+    def find(xi: Velocity, z: Impulses, lam: Tensions) -> Found:
         return Found(xi, z, lam, impulse_of(rows, z, couples) + lam @ ties)
 
-    def looked(at: Found) -> _Seen:
+    def look(at: Found) -> _Seen:
         need = problem.need(at.xi) - at.impulse
         u, c = problem.speeds(at.xi, choice), problem.held(at.xi)
-        left = jnp.abs(at.z - _allowed(law, at.z - rho * u))
+        left = jnp.abs(at.z - _allow(law, at.z - rho * u))
         rough = jnp.sum(left[:, 0]) + jnp.sum(jnp.abs(sigma * c))
         fine = jnp.sum(jnp.abs(need)) + jnp.sum(left[:, 1:])
         terms = law.terms + jnp.sum(jnp.abs(at.z)) + jnp.sum(jnp.abs(at.lam)) + SMALLEST
@@ -319,34 +319,34 @@ def iterated(problem: Contact, guess: Found, choice: Choice) -> tuple[Found, New
         stiff, y = kappa * sigma, z - rho * seen.u
         K, right = D + ties.T @ (stiff[:, None] * G), -seen.need - (stiff * seen.c) @ ties
         at = At(z, y, seen.u, rho, friction, law.pushed, law.touching)
-        move, given = answered(K, right, rows, V, at, kappa, couples)  # (4)
+        move, given = answer(K, right, rows, V, at, kappa, couples)  # (4)
         part = jnp.where(kappa > _STIFF, _until_one_lets_go(z, given), 1.0)
         lam = lam - part * stiff * (seen.c + G @ move)
-        new = looked(found(xi + part * move, z - part * given, lam))
+        new = look(find(xi + part * move, z - part * given, lam))
         calm = jnp.sum(jnp.abs(D @ move)) <= _CALM * new.terms
         enough = calm & (new.hard <= _ACCEPT) & (new.size <= _AT_ODDS)
         return new._replace(size=jnp.where(enough, jnp.minimum(new.size, new.hard), new.size))
 
-    def swept(slopes: _Slopes, seen: _Seen, count: Int[Array, ""]) -> Found:
+    def sweep(slopes: _Slopes, seen: _Seen, count: Int[Array, ""]) -> Found:
         contacts = Laws(rho, seen.u, slopes.V, friction, law.pushed, law.touching)
         pulls = problem.answers(ties) if len(ties) else ties
         joints = Joints(sigma, seen.c, slopes.G, pulls)
         begun = -problem.answers(seen.need[None])[0], seen.at.z, seen.at.lam
         give = pushes(rows, problem.answers, couples)
-        move, z, lam = swept_over(begun, contacts, give, joints, count, couples)
-        return found(seen.at.xi + move, z, lam)
+        move, z, lam = sweep_over(begun, contacts, give, joints, count, couples)
+        return find(seen.at.xi + move, z, lam)
 
     def again(it: _Round) -> _Round:
-        seen = looked(it.at)
-        seen = lax.cond(it.iterations > 0, lambda: seen, lambda: _unsolved(seen))
-        solved = _solved(seen, it.sweeps)
+        seen = look(it.at)
+        seen = lax.cond(it.iterations > 0, lambda: seen, lambda: _first_look(seen))
+        solved = _is_solved(seen, it.sweeps)
         return lax.cond(
             solved | (it.sweeps >= _MOST_SWEEPS),
             lambda: it._replace(size=seen.size, solved=solved, done=jnp.asarray(True)),
-            lambda: improved(seen, it),
+            lambda: improve(seen, it),
         )
 
-    def improved(seen: _Seen, it: _Round) -> _Round:
+    def improve(seen: _Seen, it: _Round) -> _Round:
         xi = seen.at.xi
         V, G = problem.slopes(xi, choice)
         slopes = _Slopes(V, jax.jacfwd(problem.need)(xi), G)
@@ -367,7 +367,7 @@ def iterated(problem: Contact, guess: Found, choice: Choice) -> tuple[Found, New
         )
         last, _, _, _, count = lax.while_loop(tries, chord, begun)
         solved = last.size <= _ACCEPT
-        at = lax.cond(solved, lambda: last.at, lambda: swept(slopes, seen, it.sweeps))
+        at = lax.cond(solved, lambda: last.at, lambda: sweep(slopes, seen, it.sweeps))
         more = jnp.where(solved, it.sweeps, 2 * it.sweeps)
         return _Round(at, last.size, solved, solved, more, count)
 
@@ -377,19 +377,19 @@ def iterated(problem: Contact, guess: Found, choice: Choice) -> tuple[Found, New
     return it.at, NewtonStatus(it.solved, it.size, it.iterations)
 
 
-def _solved(seen: _Seen, sweeps: Int[Array, ""]) -> Bool[Array, ""]:
+def _is_solved(seen: _Seen, sweeps: Int[Array, ""]) -> Bool[Array, ""]:
     """Tell whether everything is solved to round-off or, after sweeps, friction to `_TORN`."""
     torn = (sweeps > 2 * _SWEEPS) & (seen.hard <= _ACCEPT) & (seen.size <= _TORN)
     return (seen.size <= _ACCEPT) | torn
 
 
-def _unsolved(seen: _Seen) -> _Seen:
+def _first_look(seen: _Seen) -> _Seen:
     """Return a place that asks for at least one iteration, unless it solves everything."""
     return seen._replace(size=jnp.where(seen.size <= _GUESSED, seen.size, jnp.inf))
 
 
-def _allowed(law: Law, y: Impulses) -> Impulses:
-    z = projected(y, law.friction, law.pushed)
+def _allow(law: Law, y: Impulses) -> Impulses:
+    z = project(y, law.friction, law.pushed)
     return jnp.where(law.touching[:, None], z, jnp.zeros_like(z))
 
 

@@ -79,7 +79,7 @@ class Couples(NamedTuple):
         """Return the first or the second part of all contacts."""
         return keep_axis(jnp.asarray([both[k] for both in self.of]))
 
-    def taken(self, x: Float[Array, "_ ..."], *sides: int) -> Float[Array, "m ..."]:
+    def take(self, x: Float[Array, "_ ..."], *sides: int) -> Float[Array, "m ..."]:
         """Return what belongs to the first or the second part of each contact.
 
         With two sides these are the blocks of a matrix between them.
@@ -89,7 +89,7 @@ class Couples(NamedTuple):
         flat = [p if not q else p * self.count + q[0] for p, *q in places]
         if len(set(flat)) == 1:
             return jnp.broadcast_to(x[flat[0]], (len(flat), *x.shape[1:]))
-        return taken(keep_axis(x), keep_axis(jnp.asarray(flat)))
+        return take(keep_axis(x), keep_axis(jnp.asarray(flat)))
 
 
 def speeds_along(
@@ -98,13 +98,13 @@ def speeds_along(
     """Return what rows make of a velocity."""
     if couples is None:
         return jnp.einsum("iak,k->ia", rows, xi)
-    return jnp.sum(rows * reached(xi, couples)[:, None, :], axis=2)
+    return jnp.sum(rows * reach(xi, couples)[:, None, :], axis=2)
 
 
-def reached(xi: Float[Array, " n"], couples: Couples) -> Float[Array, "m k"]:
+def reach(xi: Float[Array, " n"], couples: Couples) -> Float[Array, "m k"]:
     """Return the entries of a velocity that each contact reaches."""
     parts = in_parts(xi, couples)
-    sides = [couples.taken(parts, k) for k in range(couples.width)]
+    sides = [couples.take(parts, k) for k in range(couples.width)]
     return jnp.concatenate(sides, axis=1)
 
 
@@ -148,7 +148,7 @@ def blocks_of(matrix: Float[Array, "n n"], couples: Couples) -> Blocks:
     return square.reshape(count, b, count, b).transpose(0, 2, 1, 3).reshape(-1, b, b)
 
 
-def carried_rows(
+def carry_rows(
     rows: Float[Array, "m k"],
     function: Callable[[Float[Array, " n"]], Float[Array, " n"]],
     couples: Couples | None,
@@ -160,13 +160,13 @@ def carried_rows(
     matrix = jax.vmap(function)(jnp.eye(couples.dim))
     own = blocks_of(matrix, couples)[:: count + 1]
     sides = [
-        jnp.sum(rows[:, k * b : (k + 1) * b, None] * couples.taken(own, k), axis=1)
+        jnp.sum(rows[:, k * b : (k + 1) * b, None] * couples.take(own, k), axis=1)
         for k in range(couples.width)
     ]
     return jnp.concatenate(sides, axis=1)
 
 
-def pushed_by(
+def velocity_changes(
     rows: Float[Array, "m a k"], mobility: Float[Array, "n n"], couples: Couples
 ) -> Float[Array, "m a k"]:
     """Return the changes of the velocities of their own parts that impulses along rows make."""
@@ -175,14 +175,14 @@ def pushed_by(
     for t in range(couples.width):
         total = jnp.zeros((*rows.shape[:2], b))
         for s in range(couples.width):
-            block = couples.taken(blocks, s, t)
+            block = couples.take(blocks, s, t)
             own = rows[:, :, s * b : (s + 1) * b]
             total = total + jnp.sum(own[:, :, :, None] * block[:, None], axis=2)
         found.append(total)
     return jnp.concatenate(found, axis=2)
 
 
-def solved_with_contacts(
+def solve_with_contacts(
     D: Float[Array, "n n"],
     right: Float[Array, " n"],
     W: Float[Array, "m 3 k"],
@@ -218,18 +218,18 @@ def _with_contacts(
     where = [couples.side(k) for k in sides]
 
     def one(i: Index, A: Blocks) -> Blocks:
-        def added(A: Blocks) -> Blocks:
-            w, answered = taken(W, i), taken(E, i) @ taken(V, i)
+        def add(A: Blocks) -> Blocks:
+            w, answered = take(W, i), take(E, i) @ take(V, i)
             for s in sides:
                 for t in sides:
                     block = w[:, s * b : (s + 1) * b].T @ answered[:, t * b : (t + 1) * b]
-                    place = taken(where[s], i) * row + taken(where[t], i)
+                    place = take(where[s], i) * row + take(where[t], i)
                     A = A.at[place].add(block, mode="promise_in_bounds")
             return A
 
-        return lax.cond(taken(closed, i), added, lambda A: A, A)
+        return lax.cond(take(closed, i), add, lambda A: A, A)
 
-    return counted(0, len(W), one, A)
+    return count_through(0, len(W), one, A)
 
 
 def _elimination(A: Blocks, count: int) -> Blocks:
@@ -237,28 +237,28 @@ def _elimination(A: Blocks, count: int) -> Blocks:
     row = count + 1
 
     def eliminate(k: Index, A: Blocks) -> Blocks:
-        LU = _factored(taken(A, k * row + k))
+        LU = _factor(take(A, k * row + k))
         A = A.at[k * row + k].set(LU, mode="promise_in_bounds")
 
         def below(i: Index, A: Blocks) -> Blocks:
-            own = taken(A, i * row + k)
+            own = take(A, i * row + k)
 
-            def taken_away(A: Blocks) -> Blocks:
-                F = _divided(own, LU)
+            def take_away(A: Blocks) -> Blocks:
+                F = _divide(own, LU)
 
                 def across(j: Index, A: Blocks) -> Blocks:
-                    less = F @ taken(A, k * row + j)
+                    less = F @ take(A, k * row + j)
                     return A.at[i * row + j].add(-less, mode="promise_in_bounds")
 
-                A = counted(k + 1, count, across, A)
-                less = F @ taken(A, k * row + count)[:, 0]
+                A = count_through(k + 1, count, across, A)
+                less = F @ take(A, k * row + count)[:, 0]
                 return A.at[i * row + count, :, 0].add(-less, mode="promise_in_bounds")
 
-            return lax.cond(jnp.any(own != 0), taken_away, lambda A: A, A)
+            return lax.cond(jnp.any(own != 0), take_away, lambda A: A, A)
 
-        return counted(k + 1, count, below, A)
+        return count_through(k + 1, count, below, A)
 
-    return counted(0, count, eliminate, A)
+    return count_through(0, count, eliminate, A)
 
 
 def _substitution(A: Blocks, count: int) -> Blocks:
@@ -269,16 +269,16 @@ def _substitution(A: Blocks, count: int) -> Blocks:
         k = count - 1 - steps
 
         def less(j: Index, x: Float[Array, " b"]) -> Float[Array, " b"]:
-            return x - taken(A, k * row + j) @ taken(A, j * row + count)[:, 0]
+            return x - take(A, k * row + j) @ take(A, j * row + count)[:, 0]
 
-        x = counted(k + 1, count, less, taken(A, k * row + count)[:, 0])
-        x = _substituted(taken(A, k * row + k), x)
+        x = count_through(k + 1, count, less, take(A, k * row + count)[:, 0])
+        x = _substitute(take(A, k * row + k), x)
         return A.at[k * row + count, :, 0].set(x, mode="promise_in_bounds")
 
-    return counted(0, count, substitute, A)
+    return count_through(0, count, substitute, A)
 
 
-def _factored(D: Block) -> Block:
+def _factor(D: Block) -> Block:
     """Return L and U of a matrix in one."""
     rows = list(D)
     for k in range(len(rows)):
@@ -290,7 +290,7 @@ def _factored(D: Block) -> Block:
     return jnp.stack(rows)
 
 
-def _divided(B: Block, LU: Block) -> Block:
+def _divide(B: Block, LU: Block) -> Block:
     """Return B (L U)^-1, column by column."""
     b = len(LU)
     columns: list[Array] = []
@@ -305,7 +305,7 @@ def _divided(B: Block, LU: Block) -> Block:
     return jnp.stack(columns, axis=1)
 
 
-def _substituted(LU: Block, y: Float[Array, " b"]) -> Float[Array, " b"]:
+def _substitute(LU: Block, y: Float[Array, " b"]) -> Float[Array, " b"]:
     """Solve L U x = y."""
     x = list(y)
     for i in range(len(x)):
@@ -331,11 +331,11 @@ def velocity_of(parts: Float[Array, "count b"], couples: Couples) -> Float[Array
     return jnp.concatenate([parts[k, :size] for k, (_, size) in enumerate(couples.parts)])
 
 
-def taken(x: Array, where: Int[Array, "..."]) -> Array:
+def take(x: Array, where: Int[Array, "..."]) -> Array:
     """Return entries along the first axis, at places that lie within."""
     return x.at[where].get(mode="promise_in_bounds")
 
 
-def counted(first: int | Index, end: int, body: Callable[[Index, T], T], at: T) -> T:
+def count_through(first: int | Index, end: int, body: Callable[[Index, T], T], at: T) -> T:
     """Run a loop from a number to another one."""
     return lax.fori_loop(jnp.asarray(first, jnp.int32), jnp.asarray(end, jnp.int32), body, at)

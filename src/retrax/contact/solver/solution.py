@@ -36,7 +36,7 @@ from retrax.contact.solver.complementarity import (
     Found,
     Law,
     Scalar,
-    tried,
+    try_guess,
 )
 from retrax.contact.solver.coupled_blocks import Couples, spread
 from retrax.numerics.newton import NewtonStatus
@@ -98,7 +98,7 @@ def _root(
 ) -> tuple[Found, tuple[Scalar, Scalar, Scalar, Choice]]:
     """Iterate. How it went travels as floats, whose derivatives are ordinary zeros."""
     guess, choice = start
-    found, status, chosen = tried(_with(equations, law, choice, closed_over), guess)
+    found, status, chosen = try_guess(_with(equations, law, choice, closed_over), guess)
     solved, count = (jnp.asarray(x, float) for x in (status.converged, status.iterations))
     return found, (solved, status.residual, count, chosen)
 

@@ -47,7 +47,7 @@ class Law(NamedTuple):
         """Return the law of one contact."""
         return Law(*(x[c] for x in self))
 
-    def bound(self, p: Float[Array, "*m"]) -> Float[Array, "*m"]:
+    def friction_bound(self, p: Float[Array, "*m"]) -> Float[Array, "*m"]:
         """Return how large friction may be."""
         return jnp.minimum(self.friction * (p + self.pushed), self.most)
 
@@ -61,7 +61,7 @@ class Response(NamedTuple):
     moves: Float[Array, " nodes"]
     turns: Float[Array, "nodes 3 3"] | Float[Array, " nodes"]
 
-    def turned(self, nodes: Int[Array, " k"], by: Points) -> Points:
+    def turn(self, nodes: Int[Array, " k"], by: Points) -> Points:
         """Return how angular impulses turn some nodes."""
         if self.turns.ndim == 1:
             return self.turns[nodes][:, None] * by
@@ -83,7 +83,7 @@ def blocks(rows: Rows, response: Response) -> Block:
     t1, t2 = rows.frame[:, 1], rows.frame[:, 2]
     for k in range(rows.nodes.shape[1]):
         node = rows.nodes[:, k]
-        first, second = response.turned(node, t1), response.turned(node, t2)
+        first, second = response.turn(node, t1), response.turn(node, t2)
         size = rows.arms[:, k] ** 2
         normal = normal + rows.weights[:, k] ** 2 * response.moves[node]
         # (turn x n) . t1 = turn . t2, and (turn x n) . t2 = -turn . t1
@@ -97,13 +97,13 @@ def blocks(rows: Rows, response: Response) -> Block:
     return Block(normal, jnp.stack([a, b, c], axis=1), highest)
 
 
-def left_over(z: Points, u: Points, block: Block, law: Law) -> Numbers:
+def residual_speeds(z: Points, u: Points, block: Block, law: Law) -> Numbers:
     """Return by how much (1) fails, as a speed, for each contact."""
     along = jnp.abs(jnp.minimum(u[:, 0], block.normal * z[:, 0]))
     along = jnp.maximum(along, -z[:, 0] * block.normal)
     high = jnp.where(block.highest > 0, block.highest, 1.0)
     y = z[:, 1:] - u[:, 1:] / high[:, None]
-    off = z[:, 1:] - in_disk(y, law.bound(z[:, 0]))
+    off = z[:, 1:] - in_disk(y, law.friction_bound(z[:, 0]))
     across = jnp.sqrt(jnp.sum(off * off, axis=1)) * block.highest
     return along + (1 - law.held) * across
 
@@ -130,7 +130,7 @@ def answer(
     safe = jnp.where(det > 0, det, jnp.inf)
     sticks = z[1:] - jnp.stack([b * u[1] - c * u[2], a * u[2] - c * u[1]]) / safe
     high = jnp.where(highest > 0, highest, jnp.inf)
-    bound = law.bound(p)
+    bound = law.friction_bound(p)
     slips = in_disk(z[1:] - u[1:] / high, bound)
     inside = sticks @ sticks <= bound**2
     free = jnp.where(inside, sticks, slips)

@@ -45,7 +45,7 @@ def fault_of_contact(system: AbstractGroupSystem, state: State, h: float) -> str
     seen = evaluate(_problem, system, jax.tree.map(jnp.asarray, state), jnp.asarray(h))
     problem = _Problem(*(np.asarray(x) for x in seen))
     A = _delassus(problem)
-    left, touching = _left(problem, A, h)
+    left, touching = _find_residuals(problem, A, h)
     names = system.contact.names
     jammed = [_jam(problem, A, i) if touching[i] else 1.0 for i in range(len(names))]
     worst = int(np.argmin(jammed))
@@ -95,7 +95,7 @@ def _delassus(problem: _Problem) -> np.ndarray:
     return W @ Y.T - across @ np.linalg.pinv(G @ X.T) @ across.T
 
 
-def _left(problem: _Problem, A: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+def _find_residuals(problem: _Problem, A: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
     """Sweep over the linear problem; return the residuals, and which contacts have pushed."""
     count = len(problem.gap)
     u = np.array(problem.free)
@@ -105,7 +105,7 @@ def _left(problem: _Problem, A: np.ndarray, h: float) -> tuple[np.ndarray, np.nd
     rho[:, 1:] = np.min(rho[:, 1:], axis=1, keepdims=True)
     blocks = A.reshape(count, 3, count, 3)
 
-    def allowed(i: int) -> np.ndarray:
+    def allow(i: int) -> np.ndarray:
         y = z[i] - rho[i] * (u[i] + np.einsum("ajb,jb->a", blocks[i], z))
         push, across = max(y[0], 0.0), float(np.linalg.norm(y[1:]))
         limit = problem.friction[i] * push
@@ -116,11 +116,11 @@ def _left(problem: _Problem, A: np.ndarray, h: float) -> tuple[np.ndarray, np.nd
         for _ in range(_SWEEPS):
             before = z.copy()
             for i in range(count):
-                z[i] = allowed(i)
+                z[i] = allow(i)
             pushed, largest = pushed | ~(z[:, 0] <= 0), max(largest, float(np.max(np.abs(z))))
             if not np.isfinite(z).all() or np.array_equal(before, z):
                 break
-        left = np.array([np.linalg.norm(z[i] - allowed(i)) for i in range(count)])
+        left = np.array([np.linalg.norm(z[i] - allow(i)) for i in range(count)])
         left = left / largest
     return np.where(np.isfinite(left), left, 1.0), pushed
 

@@ -17,8 +17,8 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from retrax.contact.capsules import Numbers, Points
 from retrax.contact.rows import Rows
-from retrax.contact.steps.contact_law import Block, Law, Response, Seen, blocks, left_over
-from retrax.contact.steps.sweeps import swept
+from retrax.contact.steps.contact_law import Block, Law, Response, Seen, blocks, residual_speeds
+from retrax.contact.steps.sweeps import sweep
 from retrax.numerics.newton import NewtonStatus
 
 Scalar = Float[Array, ""]
@@ -84,13 +84,13 @@ def solve(
     long lets friction grow no more: what asks for more slips against what it has, which adds no
     energy.
 
-    `over` says how sweeps are hurried: see `swept`. With `renew` the contacts that have been solved
+    `over` says how sweeps are hurried: see `sweep`. With `renew` the contacts that have been solved
     for are looked at again: where other points overlap, these come to touch instead.
     """
 
     def again(it: _Iterate) -> _Iterate:
         seen, found = look(it.z, it.rows)
-        left = left_over(it.z, seen.u, it.block, bounded(it))
+        left = residual_speeds(it.z, seen.u, it.block, is_bounded(it))
         size = jnp.max(left)
         waited = jnp.where(size < 0.5 * it.best, 0, it.waited + 1)
         stalls = waited > 1
@@ -116,9 +116,9 @@ def solve(
             holds=holds,
             most=most,
         )
-        return lax.cond(settled, checked, again_swept, it, seen)
+        return lax.cond(settled, check, sweep_again, it, seen)
 
-    def checked(it: _Iterate, seen: Seen) -> _Iterate:
+    def check(it: _Iterate, seen: Seen) -> _Iterate:
         """Return an iterate that is done, or one with other points if they overlap."""
         if renew is None:
             return it._replace(done=jnp.asarray(True))
@@ -135,12 +135,12 @@ def solve(
 
         return lax.cond(deep, other, lambda it: it._replace(done=jnp.asarray(True)), it)
 
-    def again_swept(it: _Iterate, seen: Seen) -> _Iterate:
+    def sweep_again(it: _Iterate, seen: Seen) -> _Iterate:
         enough = jnp.maximum(_ENOUGH * jnp.max(it.left), aim / 4)
-        z = swept(it.z, seen, it.rows, it.block, response, bounded(it), enough, over)
+        z = sweep(it.z, seen, it.rows, it.block, response, is_bounded(it), enough, over)
         return it._replace(z=z)
 
-    def bounded(it: _Iterate) -> Law:
+    def is_bounded(it: _Iterate) -> Law:
         return law._replace(held=jnp.broadcast_to(it.holds, law.held.shape), most=it.most)
 
     shape = jax.eval_shape(look, guess, rows)[1]

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from retrax.contact.solver.body_sweeps import Joints, Laws, swept_over
+from retrax.contact.solver.body_sweeps import Joints, Laws, sweep_over
 from retrax.contact.solver.complementarity import Impulses, Verdict
 from retrax.contact.solver.coupled_blocks import Couples, speeds_along
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
@@ -50,13 +50,13 @@ class Bracket(NamedTuple):
     count: Int[Array, ""]
 
 
-def unbracketed(xi: Coordinates) -> Bracket:
+def initial_bracket(xi: Coordinates) -> Bracket:
     """Return a bracket that nothing is known of."""
     none = Bounced(jnp.zeros(()), jnp.zeros(()), jnp.zeros_like(xi), jnp.zeros_like(xi))
     return Bracket(none, none, jnp.asarray(0))
 
 
-def narrowed(past: Bracket, new: Bounced, rounding: Scalar) -> Verdict:
+def narrow(past: Bracket, new: Bounced, rounding: Scalar) -> Verdict:
     r"""Return whether an impact may stay; if it adds energy, which part to try next.
 
     Without a bounce it adds none. Between that and one that does, velocities and impulses are
@@ -92,7 +92,7 @@ def goes_on(
     return (push > 0) & (jnp.sum(slip**2, axis=1) > stops**2)
 
 
-def calmed(before: Impulses, found: Impulses, repair: Scalar) -> Impulses:
+def damp_guess(before: Impulses, found: Impulses, repair: Scalar) -> Impulses:
     """Return what to begin the next iteration with.
 
     Impulses that repair rounding errors of gaps are no guess for the next step, where they would
@@ -139,7 +139,7 @@ def turn_of(contact: AbstractContacts, before: Frames, ahead: Element) -> Scalar
     return jnp.max(jnp.sum((contact.reach(ahead).frame - before)[:, 1] ** 2, axis=1))
 
 
-def separated(
+def separation_speeds(
     u: Gaps,
     rows: Float[Array, "m 1 _"],
     give: Float[Array, "m 1 _"],
@@ -176,7 +176,7 @@ def separated(
         u, count = at
         back = jnp.where(count < most, restitution, 0.0)
         laws = Laws(gives, ((1 + back) * u)[:, None], rows, smooth, smooth, approaching(u))
-        move, _, _ = swept_over(begun, laws, give, joints, sweeps, couples)
+        move, _, _ = sweep_over(begun, laws, give, joints, sweeps, couples)
         return u + speeds_along(rows, move, couples)[:, 0], count + 1
 
     u, _ = lax.while_loop(
@@ -185,14 +185,14 @@ def separated(
     return jnp.maximum(u, 0.0) / scale * fastest
 
 
-def turned(
+def coadjoint(
     group: AbstractLieGroup, tau: AbstractRetraction, move: Coordinates, mu: Coordinates
 ) -> Coordinates:
     r"""Return $\mathrm{Ad}^*_{\tau(x)}\mu$."""
     return mu + group.coAdm1(tau.minus_identity(group, move), mu)
 
 
-def joined(
+def project_to_joints(
     system: AbstractGroupSystem,
     xi: Coordinates,
     ties: Float[Array, "k n"],

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from retrax.contact.capsules import Points
 from retrax.contact.rows import Places
-from retrax.contact.steps.neighbours import Neighbours, carried, far_gone, found, nobody
+from retrax.contact.steps.neighbours import Neighbours, carry, farthest_move, find_pairs, nobody
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
 from retrax.nodal.nodes import AbstractNodes
@@ -31,7 +31,7 @@ class LastTouch(NamedTuple):
     where: Float[Array, "m 2"]
 
 
-def untouched(system: AbstractNodes, state: State) -> LastTouch:
+def initial_memory(system: AbstractNodes, state: State) -> LastTouch:
     """Return what there is before the first step."""
     contact, places = system.contact, state.g[1]
     none = jnp.zeros((contact.slots(system.nodes), 3))
@@ -39,7 +39,9 @@ def untouched(system: AbstractNodes, state: State) -> LastTouch:
     return LastTouch(force, nobody(contact, places), none, none, none[:, :2])
 
 
-def relisted(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -> LastTouch:
+def refresh_neighbours(
+    system: AbstractNodes, state: State, h: Scalar, memory: LastTouch
+) -> LastTouch:
     """Return lists for this step, which are made anew where nodes have moved."""
     contact, places = system.contact, state.g[1]
     if not contact.listed:
@@ -49,11 +51,11 @@ def relisted(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) 
 
     def fresh(memory: LastTouch) -> LastTouch:
         skin = jnp.maximum(contact.skin, 2 * ahead)
-        near, source = found(contact, places, skin, memory.near)
-        first, last = (carried(x, source, contact.kinds) for x in (memory.first, memory.last))
+        near, source = find_pairs(contact, places, skin, memory.near)
+        first, last = (carry(x, source, contact.kinds) for x in (memory.first, memory.last))
         return memory._replace(near=near, first=first, last=last)
 
-    stale = ~(far_gone(memory.near, places) + ahead < memory.near.skin / 2)
+    stale = ~(farthest_move(memory.near, places) + ahead < memory.near.skin / 2)
     return lax.cond(stale, fresh, lambda memory: memory, memory)
 
 
@@ -69,7 +71,7 @@ def cut(memory: LastTouch, few: int, kinds: int) -> LastTouch:
     return LastTouch(memory.force, fewer, *(short(x) for x in memory[2:]))
 
 
-def filled(last: LastTouch, memory: LastTouch, kinds: int) -> LastTouch:
+def pad(last: LastTouch, memory: LastTouch, kinds: int) -> LastTouch:
     """Return what a step with a few pairs found, with the room of `memory`."""
     few, room = len(last.near.first), len(memory.near.first)
 

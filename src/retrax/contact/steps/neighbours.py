@@ -66,12 +66,12 @@ def nobody(contact: AbstractNodeContact, places: Places) -> Neighbours:
     )
 
 
-def far_gone(near: Neighbours, places: Places) -> Scalar:
+def farthest_move(near: Neighbours, places: Places) -> Scalar:
     """Return how far the node that has moved farthest is from where the lists were made."""
     return jnp.sqrt(jnp.max(jnp.sum((places - near.places) ** 2, axis=1)))
 
 
-def found(
+def find_pairs(
     contact: AbstractNodeContact, places: Places, skin: Scalar, old: Neighbours
 ) -> tuple[Neighbours, Float[Array, " pairs"]]:
     """Return all pairs whose surfaces are nearer than the skin.
@@ -79,7 +79,7 @@ def found(
     Beside them: where each was in the old lists, or -1.
     """
     n, room, look = len(places), contact.length(len(places)), contact.looking(places, skin)
-    grid = _gridded(look)
+    grid = _grid(look)
     firsts, seconds = old.first.astype(jnp.int32), old.second.astype(jnp.int32)
     known = jnp.minimum(old.number, float(room)).astype(jnp.int32)
     around = jnp.asarray(_AROUND, jnp.int32)
@@ -88,7 +88,7 @@ def found(
         """Return whether the old list has a pair of `i` there."""
         return (k < known) & (firsts[jnp.minimum(k, room - 1)] == i)
 
-    def added(at: _Lists, i: Whole, j: Whole) -> _Lists:
+    def add(at: _Lists, i: Whole, j: Whole) -> _Lists:
         def other(k: Whole) -> Bool[Array, ""]:
             return of(k, i) & (seconds[jnp.minimum(k, room - 1)] != j)
 
@@ -110,7 +110,7 @@ def found(
             own = grid.cell[j]
             here = (own[0] == cell[0]) & (own[1] == cell[1]) & (own[2] == cell[2])
             hit = lax.cond((j > i) & here, lambda: look.near(i, j), lambda: jnp.asarray(False))
-            return grid.after[j], lax.cond(hit, lambda at: added(at, i, j), lambda at: at, at)
+            return grid.after[j], lax.cond(hit, lambda at: add(at, i, j), lambda at: at, at)
 
         start = grid.head[_bucket(cell, len(grid.head))], at
         return lax.while_loop(lambda state: state[0] >= 0, one, start)[1]
@@ -118,7 +118,7 @@ def found(
     def standing(k: Whole, at: _Lists, i: Whole) -> _Lists:
         assert look.near_other is not None
         hit = look.near_other(i, k)
-        return lax.cond(hit, lambda at: added(at, i, k + n), lambda at: at, at)
+        return lax.cond(hit, lambda at: add(at, i, k + n), lambda at: at, at)
 
     def one(i: Whole, at: _Lists) -> _Lists:
         passed = lax.while_loop(
@@ -139,20 +139,20 @@ def found(
     return near, end.source
 
 
-def _gridded(look: Looking) -> _Grid:
+def _grid(look: Looking) -> _Grid:
     n = len(look.centres)
     buckets = 1 << max(2 * n - 1, 1).bit_length()
     cell = jnp.floor(look.centres / look.size)
     cell = jnp.minimum(jnp.maximum(cell, -_FARTHEST), _FARTHEST).astype(jnp.int32)
 
-    def hung(k: Whole, at: tuple[Array, Array]) -> tuple[Array, Array]:
+    def hang(k: Whole, at: tuple[Array, Array]) -> tuple[Array, Array]:
         head, after = at
         i = n - 1 - k  # so that chains lead from low numbers to high ones
         b = _bucket(cell[i], buckets)
         return head.at[b].set(i), after.at[i].set(head[b])
 
     empty = jnp.full(buckets, _NOBODY, jnp.int32), jnp.full(n, _NOBODY, jnp.int32)
-    return _Grid(cell, *lax.fori_loop(_whole(0), _whole(n), hung, empty))
+    return _Grid(cell, *lax.fori_loop(_whole(0), _whole(n), hang, empty))
 
 
 def _bucket(cell: Int[Array, "3"], buckets: int) -> Whole:
@@ -170,7 +170,7 @@ def spots_of(contact: AbstractNodeContact, near: Neighbours) -> AbstractSpots:
     return contact.spots(first.astype(jnp.int32), second.astype(jnp.int32), near.first >= 0)
 
 
-def carried(x: Float[Array, "m 3"], source: Float[Array, " pairs"], kinds: int) -> Array:
+def carry(x: Float[Array, "m 3"], source: Float[Array, " pairs"], kinds: int) -> Array:
     """Return numbers of the spots of old lists, such as impulses, in the order of new ones."""
     room = len(source)
     known = jnp.broadcast_to((source >= 0)[:, None], (room, 3))

@@ -10,10 +10,10 @@ from jaxtyping import Array, Float
 
 from retrax.contact.node_contact import Closest
 from retrax.contact.rows import Places
-from retrax.contact.steps.last_touch import LastTouch, cut, filled, relisted, untouched
+from retrax.contact.steps.last_touch import LastTouch, cut, initial_memory, pad, refresh_neighbours
 from retrax.contact.steps.neighbours import Neighbours, spots_of
-from retrax.contact.steps.node_record import NodeRecord, recorded
-from retrax.contact.steps.node_step import Faults, stepped
+from retrax.contact.steps.node_record import NodeRecord, record
+from retrax.contact.steps.node_step import Faults, step_pairs
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, shorter_step
 from retrax.mechanics.state import State
@@ -76,8 +76,8 @@ class NodeContact(AbstractIntegrator):
 
         @jax.jit
         def again(size: Scalar) -> tuple[LastTouch, Faults]:
-            memory = relisted(system, begun, size, self.memory(system, begun))
-            return stepped(system, begun, size, memory)[2:]
+            memory = refresh_neighbours(system, begun, size, self.memory(system, begun))
+            return step_pairs(system, begun, size, memory)[2:]
 
         last, faults = again(jnp.asarray(h))
         contact, shorter = system.contact, shorter_step(h, moved)
@@ -100,7 +100,9 @@ class NodeContact(AbstractIntegrator):
         left = np.asarray(faults.left)
         worst = int(np.argmax(left))
         if bool(faults.unsolved):
-            name = contact.called(*(int(x[worst]) for x in spots_of(contact, last.near).sides))
+            name = contact.contact_name(
+                *(int(x[worst]) for x in spots_of(contact, last.near).sides)
+            )
             return Refusal(
                 "could not be solved for its contacts",
                 f"{name} is left with {left[worst]:.1e} m of overlap, gap or creep in the step.",
@@ -116,7 +118,7 @@ class NodeContact(AbstractIntegrator):
         return Refusal("could not turn so far", why, shorter)
 
     def memory(self, system: AbstractNodes, state: State) -> LastTouch:
-        return untouched(system, state)
+        return initial_memory(system, state)
 
     def step(self, system: AbstractNodes, state: State, h: Scalar) -> tuple[State, StepInfo]:
         new, info, _ = self.next_step(system, state, h, self.memory(system, state))
@@ -125,15 +127,15 @@ class NodeContact(AbstractIntegrator):
     def next_step(
         self, system: AbstractNodes, state: State, h: Scalar, memory: LastTouch
     ) -> tuple[State, StepInfo, LastTouch]:
-        begun, few = relisted(system, state, h, memory), system.nodes // _SHARE
+        begun, few = refresh_neighbours(system, state, h, memory), system.nodes // _SHARE
         kinds = system.contact.kinds
 
         def whole(memory: LastTouch) -> tuple[State, StepInfo, LastTouch]:
-            return stepped(system, state, h, memory)[:3]
+            return step_pairs(system, state, h, memory)[:3]
 
         def briefly(memory: LastTouch) -> tuple[State, StepInfo, LastTouch]:
             new, info, last = whole(cut(memory, few, kinds))
-            return new, info, filled(last, memory, kinds)
+            return new, info, pad(last, memory, kinds)
 
         if few == 0 or len(begun.near.first) <= 2 * few:
             return whole(begun)
@@ -145,7 +147,7 @@ class NodeContact(AbstractIntegrator):
         """Take a step again, and return what its contacts do."""
         state = jax.tree.map(jnp.asarray, state)
         begun = self.memory(system, state) if memory is None else memory
-        new, _, last, _ = stepped(system, state, h, relisted(system, state, h, begun))
+        new, _, last, _ = step_pairs(system, state, h, refresh_neighbours(system, state, h, begun))
         return new, self.record(system, state, new, h, last)
 
     def record(
@@ -153,7 +155,7 @@ class NodeContact(AbstractIntegrator):
     ) -> NodeRecord:
         """Return what contacts did in a step between two states that handed on `memory`."""
         spots, impulses = spots_of(system.contact, memory.near), (h * memory.first, h * memory.last)
-        return recorded(system, spots, state, new, impulses, memory.where)
+        return record(system, spots, state, new, impulses, memory.where)
 
     def closest(self, system: AbstractNodes, places: Places, near: Neighbours) -> Closest:
         """Return how far apart what is near is at these places."""

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from retrax.contact.capsules import Numbers, Points, crossed, dot
+from retrax.contact.capsules import Numbers, Points, cross_rows, dot
 from retrax.contact.node_contact import AbstractSpots
 from retrax.contact.rows import Places, Rows, frames, speeds
 from retrax.contact.solver.complementarity import OPEN, SLIPS, STICKS
@@ -104,7 +104,7 @@ class _End(NamedTuple):
         return dot(total, _across(self.rows, self.u)) / 2, push * self.u[:, 0] / 2
 
 
-def recorded(
+def record(
     system: AbstractNodes,
     spots: AbstractSpots,
     before: State,
@@ -120,7 +120,7 @@ def recorded(
     first, last = impulses
     pushes = jnp.any(first != 0, axis=1) | jnp.any(last != 0, axis=1)
     points = spots.points(where, pushes)
-    begun = spots.started(spots.nearest(before.g[1]), points)
+    begun = spots.start_points(spots.nearest(before.g[1]), points)
     start = _end(system, spots, before, begun, first, 1.0)
     end = _end(system, spots, after, points, last, -1.0)
     rubbed, struck = (one + two for one, two in zip(start.work, end.work, strict=True))
@@ -165,9 +165,9 @@ def _end(
     """Look at one end of a step; the impulses follow its state, or lead to it if `sign` is -1."""
     now = system.at_time(state.t)
     turned, places = state.g
-    gap, normals, weights, arms = spots.met(places, points)
+    gap, normals, weights, arms = spots.measure_gaps(places, points)
     rows = Rows(spots.nodes, weights, arms, frames(normals), points)
-    given = sign * _given(system, turned, rows, P)
+    given = sign * _give_momenta(system, turned, rows, P)
     u = _speeds(system, now, state, rows, state.momentum)
     other = _speeds(system, now, state, rows, state.momentum + given)
     push = dot(P, normals)
@@ -194,16 +194,16 @@ def _speeds(
     return speeds(rows, v, jnp.einsum("kij,kj->ki", state.g[0], w))
 
 
-def _given(
+def _give_momenta(
     system: AbstractNodes, turned: Float[Array, "nodes 3 3"], rows: Rows, P: Points
 ) -> Coordinates:
     """Return the momenta that impulses in space give to nodes that are not held."""
-    turn = crossed(rows.frame[:, 0], P)
+    turn = cross_rows(rows.frame[:, 0], P)
     none = jnp.zeros((system.nodes, 3))
     moved = none.at[rows.nodes].add(rows.weights[:, :, None] * P[:, None])
     spin = none.at[rows.nodes].add(rows.arms[:, :, None] * turn[:, None])
     spin = jnp.einsum("kji,kj->ki", turned, spin)
-    return system.held(jnp.concatenate([spin, moved], axis=1).reshape(-1))
+    return system.without_held(jnp.concatenate([spin, moved], axis=1).reshape(-1))
 
 
 def _fastest(system: AbstractNodes, state: State) -> Scalar:

@@ -14,12 +14,12 @@ from retrax.contact.node_contact import AbstractSpots
 from retrax.contact.rows import FAR, Places, Rows, frames, impulses, speeds
 from retrax.contact.steps.contact_law import Law, Response, Seen, blocks
 from retrax.contact.steps.gauss_seidel import Solved, solve
-from retrax.contact.steps.impacts import Bounced, approach, goes_on, narrowed, unbracketed
+from retrax.contact.steps.impacts import Bounced, approach, goes_on, initial_bracket, narrow
 from retrax.contact.steps.last_touch import LastTouch, fastest
-from retrax.contact.steps.neighbours import far_gone, spots_of
+from retrax.contact.steps.neighbours import farthest_move, spots_of
 from retrax.contact.steps.node_record import Ended
 from retrax.integrators.base import StepInfo, worse
-from retrax.integrators.kick_drift_kick import loaded
+from retrax.integrators.kick_drift_kick import kick_with_loads
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
 from retrax.nodal.nodes import AbstractNodes, Flight, Placement
@@ -80,7 +80,7 @@ class _Start(NamedTuple):
 Stepped = tuple[State, StepInfo, LastTouch, Faults]
 
 
-def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -> Stepped:
+def step_pairs(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -> Stepped:
     """Take a step with the pairs that the lists have."""
     contact, g0, mu0, t1 = system.contact, state.g, state.momentum, state.t + h
     turned0, places = g0
@@ -88,19 +88,19 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
     w0, v0 = _in_space(system, turned0, now.velocity(g0, mu0))
     spots = spots_of(contact, memory.near)
     extent = jnp.max(jnp.abs(places)) + contact.extent
-    kick, carried = h / 2 * memory.force, then.carried(g0, h)
-    free, _ = _loaded(system, state, h, kick)
-    lost = then.lost(g0, mu0 + free, h / 2, carried, dragged_first=True)
+    kick, carried = h / 2 * memory.force, then.support_velocities(g0, h)
+    free, _ = _load(system, state, h, kick)
+    lost = then.loss(g0, mu0 + free, h / 2, carried, dragged_first=True)
     led = [mean_rates(pose, turned0, places, h) for pose in then.poses()]
 
     here = spots.nearest(places)
 
     def rows_of(near: object) -> Rows:
-        found = spots.met(places, spots.started(here, near))
+        found = spots.measure_gaps(places, spots.start_points(here, near))
         return Rows(spots.nodes, found.weights, found.arms, frames(found.normal), near)
 
     begun = rows_of(spots.nearest(places + h * v0))
-    gap0, u0 = spots.met(places, begun.near).gap, speeds(begun, v0, w0)
+    gap0, u0 = spots.measure_gaps(places, begun.near).gap, speeds(begun, v0, w0)
     slip0 = u0[:, 1, None] * begun.frame[:, 1] + u0[:, 2, None] * begun.frame[:, 2]
     start = _Start(w0, v0, u0, slip0, gap0, gap0 <= _CLOSED * extent)
     pushed = dot(begun.frame[:, 0], memory.first * h)
@@ -108,7 +108,7 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
     law = _first_law(system, spots, state, h, alone, start, begun, pushed)
 
     def look(slides: Numbers, z: Points, rows: Rows) -> tuple[Seen, Ended]:
-        push, met_load = _loaded(system, state, h, kick + _given(system, turned0, rows, z))
+        push, met_load = _load(system, state, h, kick + _give_momenta(system, turned0, rows, z))
         push = push if lost is None else push + lost
         flown = then.flight(g0, mu0 + push, h)  # (1)
         for rates in led:  # supports that move
@@ -117,7 +117,7 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         if met_load is not None:
             flown = flown._replace(status=worse(flown.status, met_load))
         turned = jnp.einsum("kij,kj->ki", turned0, flown.w)  # the same at both ends
-        found = spots.met(flown.g[1], rows.near)
+        found = spots.measure_gaps(flown.g[1], rows.near)
         last = Rows(
             rows.nodes, found.weights, found.arms, frames(found.normal, rows.frame), rows.near
         )
@@ -132,15 +132,15 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
     def overlapping(
         ends: Ended, z: Points, rows: Rows, early: Bool[Array, ""]
     ) -> tuple[Bool[Array, ""], Rows]:
-        found = spots.renewed(ends.flown.g[1], rows.near, z[:, 0], _DEEP * extent, early)
+        found = spots.renew(ends.flown.g[1], rows.near, z[:, 0], _DEEP * extent, early)
         assert found is not None
         return found[0], rows_of(found[1])
 
-    size, over = extent / jnp.abs(h), _hurried(spots)
+    size, over = extent / jnp.abs(h), _over_relaxation(spots)
     speed = fastest(v0) + fastest(w0) * contact.extent
     speed = speed + fastest(system.parts(system.mobility * kick)[1])
 
-    def rubbed(slides: Numbers, friction: Numbers) -> Solved:
+    def rub(slides: Numbers, friction: Numbers) -> Solved:
         return solve(
             partial(look, slides),
             jnp.einsum("mij,mj->mi", begun.frame, memory.first * h),
@@ -154,7 +154,7 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
             None if spots.lasting else overlapping,
         )
 
-    def gained(first: Solved) -> Scalar:
+    def gain(first: Solved) -> Scalar:
         xi = now.velocity(g0, mu0 + alone)
         (w, v), flown, rows = _in_space(system, turned0, xi), first.found.flown, first.rows
         ends = speeds(rows, flown.v, jnp.einsum("kij,kj->ki", turned0, flown.w))
@@ -164,11 +164,11 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         allowed = allowed + _LOCKED * speed * jnp.sum(jnp.abs(first.z))
         return jnp.sum(first.z * both) / 2 - allowed
 
-    first, adds = _dissipative(rubbed, gained, law, spots.lasting)
+    first, adds = _dissipative(rub, gain, law, spots.lasting)
     ends: Ended = first.found
     g1 = ends.flown.g
     change = ends.push + _flat(ends.flown.change)
-    more = then.lost(g1, mu0 + change, h / 2, carried, dragged_first=False)
+    more = then.loss(g1, mu0 + change, h / 2, carried, dragged_first=False)
     change = change if more is None else change + more
     force = system.kick(g1, t1)
     pull = h / 2 * force
@@ -186,9 +186,9 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
     none = jnp.zeros_like(ends.gap)
     met = jnp.where(start.touched, 0.0, first.z[:, 0]) if spots.lasting else none
 
-    def parted(part: Scalar, guess: Points) -> Solved:
+    def separate(part: Scalar, guess: Points) -> Solved:
         def rebound(z: Points, last: Rows) -> tuple[Seen, Points]:
-            xi = then.velocity(g1, mu + _given(system, g1[0], last, z))
+            xi = then.velocity(g1, mu + _give_momenta(system, g1[0], last, z))
             turned, moved = _in_space(system, g1[0], xi)
             u = speeds(last, moved, turned)
             along = jnp.where(closed, u[:, 0] + part * bounce, FAR)
@@ -208,7 +208,10 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         )
 
     def impact(part: Scalar, z: Points) -> tuple[Bounced, Scalar]:
-        J, K = _given(system, turned0, first.rows, first.z), _given(system, g1[0], last, z)
+        J, K = (
+            _give_momenta(system, turned0, first.rows, first.z),
+            _give_momenta(system, g1[0], last, z),
+        )
         begins, departs = (now.velocity(g0, mu0 + x) for x in (jnp.zeros_like(J), J))
         arrives, goes = (then.velocity(g1, mu + x) for x in (jnp.zeros_like(K), K))
         gain = (J @ (begins + departs) + K @ (arrives + goes)) / 2
@@ -217,14 +220,14 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         return Bounced(part, gain, goes, K), _GAINED * sizes
 
     one = jnp.ones(())
-    second = _lossy(parted, impact, guess, mu, bounce) if spots.lasting else parted(one, guess)
-    mu1 = mu + _given(system, g1[0], last, second.z)  # (3)
+    second = _lossy(separate, impact, guess, mu, bounce) if spots.lasting else separate(one, guess)
+    mu1 = mu + _give_momenta(system, g1[0], last, second.z)  # (3)
     info, faults = _went(system, memory, g1, h, ends.flown, first, second, extent, speed, adds)
     hand_on = LastTouch(
         force,
         memory.near,
-        _directed(first.rows, first.z) / h,
-        _directed(last, second.z) / h,
+        _to_space(first.rows, first.z) / h,
+        _to_space(last, second.z) / h,
         spots.where(last.near),
     )
     return State(g1, mu1, t1), info, hand_on, faults
@@ -248,7 +251,7 @@ def _dissipative(
     shape = jax.eval_shape(rubbed, none, none)
     nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape)
 
-    def tried(at: tuple) -> tuple:
+    def try_at(at: tuple) -> tuple:
         slides, friction, _, _, _ = at
         found = rubbed(slides, friction)
         adds = jnp.any(found.found.turns) | (gained(found) > 0)
@@ -258,7 +261,7 @@ def _dissipative(
         return none, friction, found, adds, good | last
 
     begun = law.slides, law.friction, nothing, no, no
-    return lax.while_loop(lambda at: ~at[-1], tried, begun)[2:4]
+    return lax.while_loop(lambda at: ~at[-1], try_at, begun)[2:4]
 
 
 def _lossy(
@@ -272,18 +275,18 @@ def _lossy(
     one = jnp.ones(())
     shape = jax.eval_shape(parted, one, guess)
     nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape)
-    begun = one, nothing._replace(z=guess), unbracketed(mu), jnp.asarray(False)
+    begun = one, nothing._replace(z=guess), initial_bracket(mu), jnp.asarray(False)
 
-    def tried(at: tuple) -> tuple:
+    def try_at(at: tuple) -> tuple:
         part, found, past, _ = at
         found = parted(part, found.z)
-        verdict = narrowed(past, *impact(part, found.z))
+        verdict = narrow(past, *impact(part, found.z))
         return verdict.choice[0], found, verdict.past, verdict.good | ~jnp.any(bounce < 0)
 
-    return lax.while_loop(lambda at: ~at[-1], tried, begun)[1]
+    return lax.while_loop(lambda at: ~at[-1], try_at, begun)[1]
 
 
-def _hurried(spots: AbstractSpots) -> float | None:
+def _over_relaxation(spots: AbstractSpots) -> float | None:
     """Return how many times as far late sweeps go, or `None` where they are mixed."""
     if not spots.lasting:
         return _OVER_RODS
@@ -313,7 +316,7 @@ def _first_law(
         return Law(friction, none, jnp.where(slides, 1.0, 0.0), none, FAR + none)
     places, block = state.g[1], blocks(rows, _response(system, state.g[0]))
     _, v = system.parts(system.at_time(state.t).velocity(state.g, state.momentum + free))
-    sinks = jnp.maximum(-spots.met(places + h * v, rows.near).gap, 0.0) / h
+    sinks = jnp.maximum(-spots.measure_gaps(places + h * v, rows.near).gap, 0.0) / h
     push = sinks / jnp.where(block.normal > 0, block.normal, 1.0)
     slides = start.touched & goes_on(start.u[:, 1:], push, friction, block.highest)
     slides = jnp.where(slides, 1.0, 0.0)
@@ -338,7 +341,10 @@ def _bounce(
     contact = system.contact
     before = speeds(first.rows, start.v, start.w)
     if not spots.lasting:
-        meets = spots.met(places, spots.started(here, first.rows.near)).gap > _CLOSED * extent
+        meets = (
+            spots.measure_gaps(places, spots.start_points(here, first.rows.near)).gap
+            > _CLOSED * extent
+        )
         return jnp.where(meets, contact.restitution * jnp.minimum(before[:, 0], 0.0), 0.0)
     moves = system.parts(system.mobility)[1]
     still = jnp.zeros_like(places)
@@ -371,10 +377,10 @@ def _went(
     """Return how a step went; what only contacts can explain counts as out of the chart."""
     status, contact = flown.status, system.contact
     solved = first.status.converged & second.status.converged
-    ok = system.unfolded(g1) & solved & ~adds
+    ok = system.is_unfolded(g1) & solved & ~adds
     moved, room = jnp.zeros(()), contact.room(system.nodes)
     if contact.listed:
-        moved = far_gone(memory.near, g1[1])
+        moved = farthest_move(memory.near, g1[1])
         ok = ok & (memory.near.number <= room) & (moved <= memory.near.skin / 2)
     residual = jnp.maximum(
         first.status.residual * jnp.abs(h) / extent, second.status.residual / (speed + _EPS)
@@ -391,11 +397,11 @@ def _went(
     return info, Faults(memory.near.number, memory.near.skin, moved, left, ~solved, adds)
 
 
-def _loaded(
+def _load(
     system: AbstractNodes, state: State, h: Scalar, kick: Coordinates
 ) -> tuple[Coordinates, NewtonStatus | None]:
     """Return a kick with the loads that depend on velocities."""
-    return loaded(system, state, h, kick) if system.feedback else (kick, None)
+    return kick_with_loads(system, state, h, kick) if system.feedback else (kick, None)
 
 
 def _in_space(system: AbstractNodes, turned: Array, xi: Coordinates) -> tuple[Places, Places]:
@@ -404,11 +410,11 @@ def _in_space(system: AbstractNodes, turned: Array, xi: Coordinates) -> tuple[Pl
     return jnp.einsum("kij,kj->ki", turned, w), v
 
 
-def _given(system: AbstractNodes, turned: Array, rows: Rows, z: Points) -> Coordinates:
+def _give_momenta(system: AbstractNodes, turned: Array, rows: Rows, z: Points) -> Coordinates:
     """Return the momenta that impulses give to nodes that are not held."""
     moved, turn = impulses(rows, z, system.nodes)
     spin = jnp.einsum("kji,kj->ki", turned, turn)
-    return system.held(jnp.concatenate([spin, moved], axis=1).reshape(-1))
+    return system.without_held(jnp.concatenate([spin, moved], axis=1).reshape(-1))
 
 
 def _flat(spin: Places) -> Coordinates:
@@ -422,6 +428,6 @@ def _response(system: AbstractNodes, turned: Array) -> Response:
     return Response(moves[:, 0], jnp.einsum("kij,kj,klj->kil", turned, turns, turned))
 
 
-def _directed(rows: Rows, z: Points) -> Points:
+def _to_space(rows: Rows, z: Points) -> Points:
     """Return impulses as vectors in space."""
     return sum((z[:, k, None] * rows.frame[:, k] for k in range(3)), jnp.zeros_like(z))

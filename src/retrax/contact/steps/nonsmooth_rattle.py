@@ -20,7 +20,7 @@ from retrax.contact.solver.complementarity import (
     pushes,
     weights,
 )
-from retrax.contact.solver.coupled_blocks import carried_rows, impulse_of, speeds_along
+from retrax.contact.solver.coupled_blocks import carry_rows, impulse_of, speeds_along
 from retrax.contact.solver.solution import solve_contact
 from retrax.contact.steps.faults import fault_of_contact
 from retrax.contact.steps.impacts import (
@@ -28,22 +28,22 @@ from retrax.contact.steps.impacts import (
     Bracket,
     approach,
     between,
-    calmed,
+    coadjoint,
+    damp_guess,
     go_round,
     goes_on,
-    joined,
-    narrowed,
+    initial_bracket,
+    narrow,
+    project_to_joints,
     round_,
-    separated,
+    separation_speeds,
     turn_of,
-    turned,
-    unbracketed,
 )
 from retrax.contact.steps.last_touch import LastTouch
 from retrax.contact.steps.neighbours import Neighbours
 from retrax.contact.steps.node_rattle import NodeContact
 from retrax.contact.steps.node_record import NodeRecord
-from retrax.contact.steps.records import ContactRecord, Given, recorded
+from retrax.contact.steps.records import ContactRecord, Given, record
 from retrax.errors import BadInput
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info, worse
@@ -180,7 +180,7 @@ class NonsmoothRattle(AbstractIntegrator):
             return NodeContact().memory(system, state)
         none = jnp.zeros((len(system.contact.names), 3))
         ties = jnp.zeros(len(_ties(system, state.g, state.t)))
-        along = _followed(system.contact, system.contact.reach(state.g).frame)
+        along = _follow(system.contact, system.contact.reach(state.g).frame)
         return Last(none, none, ties, ties, (none, none), along)
 
     def step(self, system: AbstractGroupSystem, state: State, h: Scalar) -> tuple[State, StepInfo]:
@@ -194,8 +194,8 @@ class NonsmoothRattle(AbstractIntegrator):
             assert _of_nodes(system)
             return NodeContact().next_step(system, state, h, memory)
         if not system.contact.follows:
-            return self._taken(system, state, h, memory, None)
-        return self._looked(system, state, h, memory)
+            return self._take(system, state, h, memory, None)
+        return self._look(system, state, h, memory)
 
     def fault(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
         return None if _of_nodes(system) else fault_of_contact(system, state, h)
@@ -231,13 +231,13 @@ class NonsmoothRattle(AbstractIntegrator):
         last = Given(h * memory.last, h * memory.ends, _ties(system, new.g, new.t))
         follows = system.contact.follows
         here = system.contact.look(state.g, memory.along if follows else None, follows)
-        return recorded(system, state, new, here, first, last, h, _extent(state.g))
+        return record(system, state, new, here, first, last, h, _extent(state.g))
 
     def closest(self, system: AbstractNodes, places: Places, near: Neighbours) -> Closest:
         """Return how far apart near nodes are at these places."""
         return NodeContact().closest(system, places, near)
 
-    def _looked(
+    def _look(
         self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last
     ) -> tuple[State, StepInfo, Last]:
         """Take a step in which points of contact are held where it begins.
@@ -252,7 +252,7 @@ class NonsmoothRattle(AbstractIntegrator):
         turns = go_round(here, ahead)
 
         def take(at: _Look) -> _Look:
-            taken = self._taken(system, state, h, memory, at.along)
+            taken = self._take(system, state, h, memory, at.along)
             info, then = taken[1], contact.reach(taken[0].g).frame
             found = info.converged & (~jnp.any(turns) | ~jnp.any(go_round(at.along, then)))
             better = info.converged | ~at.taken[1].converged
@@ -269,7 +269,7 @@ class NonsmoothRattle(AbstractIntegrator):
         start = _Look(along, no, (state, unknown, memory), jnp.asarray(0))
         return lax.scan(again, start, None, length=_LOOKS)[0].taken
 
-    def _taken(
+    def _take(
         self,
         system: AbstractGroupSystem,
         state: State,
@@ -302,16 +302,16 @@ class NonsmoothRattle(AbstractIntegrator):
         free = now.velocity(g0, mu0 + pushed)  # how it would go on without contact
         slips = touched & (h**2 * jnp.sum(u0[:, 1:] ** 2, axis=1) > (_SOFT * extent) ** 2)
 
-        def slid() -> Bool[Array, " m"]:
+        def slip() -> Bool[Array, " m"]:
             sinks = jnp.maximum(-contact.speeds(drift(free), free, before.frame)[0], 0.0) / h
             along, across = rho[0][:, 0], rho[0][:, 1]
             answer = 1 / jnp.where(across > 0, across, 1.0)
             return slips & goes_on(u0[:, 1:], along * sinks, contact.friction, answer)
 
         # Numbers, because derivatives do not reach truths.
-        slides = lax.cond(jnp.any(slips), slid, lambda: slips).astype(float)
+        slides = lax.cond(jnp.any(slips), slip, lambda: slips).astype(float)
 
-        def seen(gap: Array) -> Array:
+        def look(gap: Array) -> Array:
             # What is closed is zero, and has the derivatives of the gap.
             nothing = gap - lax.stop_gradient(gap)
             return jnp.where(jnp.abs(gap) <= _CLOSED * extent, nothing, gap)
@@ -320,37 +320,37 @@ class NonsmoothRattle(AbstractIntegrator):
             gap, there = contact.speeds(drift(xi), xi, before.frame)
             slip = (speeds_along(before.rows, xi, couples) + there)[:, 1:] / 2
             slip = jnp.where(slides[:, None] > 0, u0[:, 1:], slip)
-            return jnp.concatenate([(seen(gap) / h)[:, None], slip], axis=1)  # (2), (3)
+            return jnp.concatenate([(look(gap) / h)[:, None], slip], axis=1)  # (2), (3)
 
-        def held(xi: Coordinates) -> Array:
-            return seen(_positions(system, drift(xi), t1)) / h
+        def hold(xi: Coordinates) -> Array:
+            return look(_positions(system, drift(xi), t1)) / h
 
         def slopes(xi: Coordinates, slides: Choice) -> tuple[Array, Array]:
             g = drift(xi)
 
-            def carried(row: Coordinates) -> Coordinates:
+            def carry(row: Coordinates) -> Coordinates:
                 return tau.dL_dual(group, h * xi, row)
 
             rows = contact.reach(g, before.frame).rows
-            opening = carried_rows(rows[:, 0], carried, couples)
+            opening = carry_rows(rows[:, 0], carry, couples)
             slip = jnp.where(slides[:, None, None] > 0, 0.0, (before.rows + rows)[:, 1:] / 2)
             V = jnp.concatenate([opening[:, None], slip], axis=1)
             G = _ties(system, g, t1)
-            return V, jax.vmap(carried)(G) if len(G) else G
+            return V, jax.vmap(carry)(G) if len(G) else G
 
         def gives(rows: Array) -> Array:
             return answers(now, rows, g0, mu0)
 
-        def gained(found: Found) -> Scalar:
+        def gain(found: Found) -> Scalar:
             pushes = impulse_of(before.rows, found.z, couples)
             return pushes @ found.xi - found.impulse @ (found.xi - free) / 2  # (7)
 
-        def judged(found: Found, slides: Choice, past: tuple) -> Verdict:
+        def judge(found: Found, slides: Choice, past: tuple) -> Verdict:
             ahead = jnp.sum(speeds_along(before.rows, found.xi, couples)[:, 1:] * u0[:, 1:], axis=1)
             back = jnp.any((slides > 0) & (found.z[:, 0] > 0) & (ahead < 0))
             most = h * jnp.maximum(jnp.max(jnp.abs(found.xi)), jnp.max(jnp.abs(free)))
             most = most**2 + turn_of(contact, before.frame, drift(found.xi))
-            more = gained(found) > most * jnp.abs((mu0 + pushed) @ free) / 2
+            more = gain(found) > most * jnp.abs((mu0 + pushed) @ free) / 2
             none = jnp.zeros_like(slides)
             return Verdict(~back & ~more, (back | more) & jnp.any(slides > 0), none, past)
 
@@ -358,9 +358,9 @@ class NonsmoothRattle(AbstractIntegrator):
             need=need,
             speeds=speeds,
             slopes=slopes,
-            held=held,
+            held=hold,
             answers=gives,
-            judge=judged,
+            judge=judge,
             choice=(slides, jnp.zeros_like(slides), ()),
             couples=couples,
             law=Law(
@@ -392,12 +392,14 @@ class NonsmoothRattle(AbstractIntegrator):
         # What meets in this step slides freely until then, and rubs with all of its push after.
         met = jnp.where(touched, 0.0, found.z[:, 0])
 
-        def bounced() -> Gaps:
-            apart = then.velocity(g1, off - turned(group, tau, h * xi, found.impulse))
+        def rebound() -> Gaps:
+            apart = then.velocity(g1, off - coadjoint(group, tau, h * xi, found.impulse))
             arrives, goes = then.velocity(g1, off), free
             if system.constraint is not None:
-                goes = joined(now, free, ties, g0, mu0, t0)
-                apart, arrives = (joined(then, v, ends, g1, off, t1) for v in (apart, arrives))
+                goes = project_to_joints(now, free, ties, g0, mu0, t0)
+                apart, arrives = (
+                    project_to_joints(then, v, ends, g1, off, t1) for v in (apart, arrives)
+                )
 
             def ahead(v: Coordinates) -> Gaps:
                 return speeds_along(after.rows, v, couples)[:, 0]
@@ -419,7 +421,7 @@ class NonsmoothRattle(AbstractIntegrator):
             def in_turn() -> Gaps:
                 pulls = answers(then, ends, g1, off) if len(ends) else ends
                 joints = Joints(rho[1], jnp.zeros(len(ends)), ends, pulls)
-                left = separated(
+                left = separation_speeds(
                     ahead(apart),
                     after.rows[:, :1],
                     give,
@@ -436,11 +438,11 @@ class NonsmoothRattle(AbstractIntegrator):
         meets = ~touched | (-h * u0[:, 0] > _SOFT * extent)
         bounce = lax.cond(
             jnp.any(closed & meets & (contact.restitution > 0)),
-            bounced,
+            rebound,
             lambda: jnp.zeros_like(u0[:, 0]),
         )
 
-        def left(xi: Coordinates) -> Coordinates:
+        def residual(xi: Coordinates) -> Coordinates:
             return then.momentum(g1, xi) - off
 
         def rates(xi: Coordinates, part: Choice) -> Impulses:
@@ -452,7 +454,7 @@ class NonsmoothRattle(AbstractIntegrator):
                 return ends @ xi
             return system.constraint.violation(g1, xi, t1)
 
-        def kept(last: Found, part: Choice, past: Bracket) -> Verdict:
+        def keep(last: Found, part: Choice, past: Bracket) -> Verdict:
             J, K = found.impulse, last.impulse
             departs, arrives = now.velocity(g0, mu0 + J), then.velocity(g1, off)
             gain = J @ (xi0 + departs) / 2 + K @ (arrives + last.xi) / 2  # (7)
@@ -460,20 +462,20 @@ class NonsmoothRattle(AbstractIntegrator):
             gain = gain + last.lam @ _drives(system, ends, g1, arrives, t1)
             sizes = jnp.abs(J) @ (jnp.abs(xi0) + jnp.abs(departs))
             sizes = sizes + jnp.abs(K) @ (jnp.abs(arrives) + jnp.abs(last.xi))
-            return narrowed(past, Bounced(part[0], gain, last.xi, K), _GAINED * sizes)
+            return narrow(past, Bounced(part[0], gain, last.xi, K), _GAINED * sizes)
 
-        def measured(last: Found, part: Choice, past: Bracket) -> Verdict:
+        def measure(last: Found, part: Choice, past: Bracket) -> Verdict:
             fine = Verdict(jnp.asarray(True), jnp.asarray(False), part, past)
-            return lax.cond(jnp.any(bounce < 0), lambda: kept(last, part, past), lambda: fine)
+            return lax.cond(jnp.any(bounce < 0), lambda: keep(last, part, past), lambda: fine)
 
         second = Contact(
-            need=left,
+            need=residual,
             speeds=rates,
             slopes=lambda xi, part: (after.rows, ends),
             held=opening,
             answers=lambda rows: answers(then, rows, g1, off),
-            judge=measured,
-            choice=(jnp.ones(1), jnp.ones(1), unbracketed(xi)),
+            judge=measure,
+            choice=(jnp.ones(1), jnp.ones(1), initial_bracket(xi)),
             couples=couples,
             law=Law(
                 rows=after.rows,
@@ -495,16 +497,16 @@ class NonsmoothRattle(AbstractIntegrator):
         both = worse(status, settled)
         info = step_info(both, h * xi, tau.covers(group, h * xi))
         first, final = found.z / h, last.z / h
-        kept_along = _followed(contact, before.frame if along is None else along)
+        kept_along = _follow(contact, before.frame if along is None else along)
         repair = _REPAIR * extent / h**2 * jnp.sum(rho[0][:, 0])
         guesses = (
-            calmed(memory.guesses[0], first, repair),
-            calmed(memory.guesses[1], final, repair),
+            damp_guess(memory.guesses[0], first, repair),
+            damp_guess(memory.guesses[1], final, repair),
         )
         return new, info, Last(first, final, found.lam / h, last.lam / h, guesses, kept_along)
 
 
-def _followed(contact: AbstractContacts, along: Frames) -> Float[Array, "_ 3 3"]:
+def _follow(contact: AbstractContacts, along: Frames) -> Float[Array, "_ 3 3"]:
     """Return frames where points of contact depend on them, else none."""
     return along if contact.follows else along[:0]
 

@@ -75,7 +75,7 @@ class Given(NamedTuple):
     ties: Float[Array, "k n"]
 
 
-def recorded(
+def record(
     system: AbstractGroupSystem,
     before: State,
     after: State,
@@ -126,7 +126,9 @@ def recorded(
     )
     most = jnp.where(lands, impulse[:, 0], 0.0)
     share = most / jnp.where(jnp.any(lands), jnp.sum(most), 1.0)
-    passive = joints + _driven(system, before, xi0, first) + _driven(system, after, xi1, last)
+    passive = (
+        joints + _drive_power(system, before, xi0, first) + _drive_power(system, after, xi1, last)
+    )
     struck = jnp.where(jnp.any(lands), passive, 0.0)
     done = jnp.sum(work, axis=1) + share * struck
     once = impulse * (u0 + u1) / 2  # (3)
@@ -150,7 +152,7 @@ def recorded(
     )
 
 
-def _driven(
+def _drive_power(
     system: AbstractGroupSystem, at: State, xi: Float[Array, " n"], given: Given
 ) -> Float[Array, ""]:
     """Return what joints that move by themselves take from whoever drives them."""

@@ -21,7 +21,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from retrax.contact.capsules import Points
-from retrax.contact.rows import Places, Rows, listed
+from retrax.contact.rows import Places, Rows, list_places
 from retrax.contact.steps.contact_law import Block, Law, Response, Seen, answer, in_disk
 from retrax.numerics.small_matrices import cross, solve
 
@@ -90,7 +90,7 @@ class _Sums(NamedTuple):
     square: Scalar
 
 
-def swept(
+def sweep(
     z: Points,
     seen: Seen,
     rows: Rows,
@@ -108,15 +108,15 @@ def swept(
     """
     u = seen.u
     touching = (z[:, 0] > 0) | (u[:, 0] < 0) | (law.pushed > 0)
-    active, count = listed(touching)
+    active, count = list_places(touching)
     zero = jnp.asarray(0, jnp.int32)
 
-    def pushed(c: Whole, change: Vector, at: _Nodes) -> _Nodes:
+    def push(c: Whole, change: Vector, at: _Nodes) -> _Nodes:
         there, F = rows.nodes[c], rows.frame[c]
         P = change @ F
         turn = jnp.broadcast_to(cross(F[0], P), (len(there), 3))
         moves = rows.weights[c] * response.moves[there]
-        turns = rows.arms[c][:, None] * response.turned(there, turn)
+        turns = rows.arms[c][:, None] * response.turn(there, turn)
         return _Nodes(at.dv.at[there].add(moves[:, None] * P[None]), at.dw.at[there].add(turns))
 
     def one(k: Whole, at: _Passed, far: Scalar) -> _Passed:
@@ -130,24 +130,24 @@ def swept(
         new = answer(old, far * now, block.normal[c], block.across[c], block.highest[c], law.of(c))
         sizes = jnp.stack([block.normal[c], block.highest[c], block.highest[c]])
         asked = jnp.max(jnp.abs(new - old) * sizes)
-        return z.at[c].set(new), pushed(c, new - old, nodes), jnp.maximum(most, asked)
+        return z.at[c].set(new), push(c, new - old, nodes), jnp.maximum(most, asked)
 
-    def passed(z: Points, nodes: _Nodes, far: Scalar) -> _Passed:
+    def pass_on(z: Points, nodes: _Nodes, far: Scalar) -> _Passed:
         begun = (z, nodes, jnp.zeros(()))
         return lax.fori_loop(zero, count, lambda k, at: one(k, at, far), begun)
 
     def plain(at: _Plain) -> _Plain:
         far = jnp.where(at.sweeps >= _SLOW, 1.0 if over is None else over, 1.0)
-        return _Plain(*passed(at.z, at.nodes, far), at.sweeps + 1)
+        return _Plain(*pass_on(at.z, at.nodes, far), at.sweeps + 1)
 
     def sweep(at: _Sweep) -> _Sweep:
-        end, nodes, most = passed(at.z, at.nodes, jnp.ones(()))
+        end, nodes, most = pass_on(at.z, at.nodes, jnp.ones(()))
         done = at._replace(end=end, nodes=nodes, most=most, sweeps=at.sweeps + 1)
-        return lax.cond(most > enough, mixed, lambda at: at._replace(z=at.end), done)
+        return lax.cond(most > enough, mix, lambda at: at._replace(z=at.end), done)
 
-    def mixed(at: _Sweep) -> _Sweep:
+    def mix(at: _Sweep) -> _Sweep:
         """Return the impulses of (1) that the next sweep begins with."""
-        past, theta = _remembered(at, active, count, block)
+        past, theta = _remember(at, active, count, block)
 
         def next_(k: Whole, state: tuple[Points, _Nodes]) -> tuple[Points, _Nodes]:
             z, nodes = state
@@ -157,8 +157,8 @@ def swept(
                 (theta[j] * past.ends[c * _KEPT + j] for j in range(_KEPT)), jnp.zeros(3)
             )
             p = jnp.maximum(new[0], 0.0)
-            new = jnp.concatenate([p[None], in_disk(new[1:], law.of(c).bound(p))])
-            return z.at[c].set(new), pushed(c, new - end, nodes)
+            new = jnp.concatenate([p[None], in_disk(new[1:], law.of(c).friction_bound(p))])
+            return z.at[c].set(new), push(c, new - end, nodes)
 
         z, nodes = lax.fori_loop(zero, count, next_, (at.end, at.nodes))
         return at._replace(z=z, nodes=nodes, past=past)
@@ -185,7 +185,7 @@ def _nothing(z: Points) -> _Past:
     )
 
 
-def _remembered(
+def _remember(
     at: _Sweep, active: Int[Array, " m"], count: Whole, block: Block
 ) -> tuple[_Past, Float[Array, " kept"]]:
     """Return differences with those of the last sweep among them, and the weights of (1)."""

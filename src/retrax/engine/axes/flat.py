@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from jax.extend.core import JaxprEqn as Equation
 
-from retrax.engine.axes.loops import FlatArray, KeptArray, ProgramArray, shifted, stacked
+from retrax.engine.axes.loops import FlatArray, KeptArray, ProgramArray, slice_axis, stack_columns
 from retrax.engine.axes.rules import KeptRules, Plain
 from retrax.engine.kinds import kind_of_variable
 
@@ -50,7 +50,7 @@ class FlatRules:
             return x.things
         if isinstance(x, KeptArray):
             width = things.cells.size
-            return stacked([shifted(x, c, things.length, width) for c in range(width)])
+            return stack_columns([slice_axis(x, c, things.length, width) for c in range(width)])
         return x if x.ndim == 0 else self.kept.loops.keep(x.reshape(things.length, -1), 0)
 
 

@@ -106,7 +106,7 @@ class AxisLoops:
         self.build.resume(loop.frame)
         self.inside = True
         outs = function(*(self._local(loop, x) if isinstance(x, KeptArray) else x for x in arrays))
-        cells = [_each_cell(out, lambda x: self._written(loop, x)) for out in outs]
+        cells = [_each_cell(out, lambda x: self._write(loop, x)) for out in outs]
         self.inside = False
         loop.frame = self.build.suspend()
         return cells
@@ -138,11 +138,11 @@ class AxisLoops:
             if cell not in loop.reads:
                 loop.reads[cell] = self.build.value("float")
             read = loop.reads[cell]
-            return read if as_stored else self._typed(read, cell.buffer)
+            return read if as_stored else self._convert(read, cell.buffer)
 
         return _each_cell(array.cells, value)
 
-    def _typed(self, value: Value, buffer: Buffer) -> Operand:
+    def _convert(self, value: Value, buffer: Buffer) -> Operand:
         """Turn a float from memory back into a whole number or a truth."""
         return value if buffer.kind == "float" else self.build.emit(buffer.kind, value)
 
@@ -151,7 +151,7 @@ class AxisLoops:
         if any(self.build.is_wide(x) for x in entries):
             raise Unscalarisable("it keeps whole numbers of 64 bits along a long axis")
 
-    def _written(self, loop: _OpenLoop, x: Operand) -> View | Operand:
+    def _write(self, loop: _OpenLoop, x: Operand) -> View | Operand:
         """Find a place for the value x at k: a buffer of its own, or where it was read from."""
         if not isinstance(x, Value):
             return x
@@ -182,7 +182,7 @@ class AxisLoops:
         self.inside = True
         local = [self._local(loop, x) for x in arrays]
         updated, outs = function(carried, local)
-        cells = [_each_cell(out, lambda x: self._written(loop, x)) for out in outs]
+        cells = [_each_cell(out, lambda x: self._write(loop, x)) for out in outs]
         self.inside = False
         block = self.build.close()
         self.build.append(
@@ -227,7 +227,7 @@ class AxisLoops:
         )
         return KeptArray(cells, like.axis, like.length)
 
-    def packed(self, array: KeptArray) -> Buffer:
+    def pack(self, array: KeptArray) -> Buffer:
         """Copy all numbers of an array to a new buffer, in C order."""
         if array.axis:
             raise Unscalarisable("a result has a long axis that is not its first")
@@ -243,9 +243,9 @@ class AxisLoops:
         if not isinstance(flat, FlatArray):
             return flat
         if flat.packed is None or not self.build.encloses(flat.packed[1]):
-            buffer = self.packed(flat.things)
+            buffer = self.pack(flat.things)
             flat.packed = buffer, self.build.block
-        return stored_in(flat.packed[0])
+        return view_buffer(flat.packed[0])
 
     def keep(self, array: Operands, axis: int) -> KeptArray:
         """Turn an array of operands into one with a kept axis."""
@@ -292,15 +292,15 @@ class AxisLoops:
             raise Unscalarisable("it takes single entries of a long axis inside a loop")
         self.flush()
 
-        def loaded(cell, k):
+        def load(cell, k):
             if not isinstance(cell, View):
                 return cell
             out = self.build.value("float")
             self.build.append(LoadEntry(out, cell.buffer, cell.offset + k * cell.stride))
-            return self._typed(out, cell.buffer)
+            return self._convert(out, cell.buffer)
 
         parts = [
-            _each_cell(array.cells, lambda cell, k=k: loaded(cell, k)) for k in range(array.length)
+            _each_cell(array.cells, lambda cell, k=k: load(cell, k)) for k in range(array.length)
         ]
         if not parts:  # a slice of nothing
             return np.expand_dims(array.cells, array.axis).take([], axis=array.axis)
@@ -311,16 +311,16 @@ class AxisLoops:
         if not self.inside:
             self.flush()
 
-        def loaded(cell):
+        def load(cell):
             if not isinstance(cell, View):
                 return cell
             if self.inside and self._open is not None and cell.buffer in self._open.made:
                 raise Unscalarisable("it looks up an entry of an array in the loop that makes it")
             out = self.build.value("float")
             self.build.append(LoadAt(out, cell, index))
-            return self._typed(out, cell.buffer)
+            return self._convert(out, cell.buffer)
 
-        return _each_cell(array.cells, loaded)
+        return _each_cell(array.cells, load)
 
     def store_at(self, view: View, index: Operand, x: Operand) -> None:
         """Replace an entry of a buffer of its own at a place that is found at run time."""
@@ -335,7 +335,7 @@ class AxisLoops:
         if self._open is not None and not buffers.isdisjoint(self._open.made):
             self.flush()
 
-    def looked_up(self, array: KeptArray, places: KeptArray) -> KeptArray:
+    def look_up(self, array: KeptArray, places: KeptArray) -> KeptArray:
         """Load the entries of an array, whose kept axis is the first, at many places."""
         self.settle(array)
         (cells,) = self.along(
@@ -354,21 +354,21 @@ def kind_of_cell(cell: View | Operand) -> Kind:
     return cell.buffer.kind if isinstance(cell, View) else kind_of(cell)
 
 
-def shifted(
+def slice_axis(
     array: KeptArray, first: SupportsInt, length: SupportsInt, step: SupportsInt = 1
 ) -> KeptArray:
     """Take the entries first, first + step, ... along the kept axis."""
     first, length, step = int(first), int(length), int(step)
 
-    def moved(cell):
+    def move(cell):
         if not isinstance(cell, View):
             return cell
         return View(cell.buffer, cell.offset + first * cell.stride, cell.stride * step, length)
 
-    return KeptArray(_each_cell(array.cells, moved), array.axis, length)
+    return KeptArray(_each_cell(array.cells, move), array.axis, length)
 
 
-def stacked(parts: Sequence[KeptArray]) -> KeptArray:
+def stack_columns(parts: Sequence[KeptArray]) -> KeptArray:
     """Make arrays of the kept axis alone the columns of one."""
     cells = np.empty(len(parts), object)
     cells[:] = [part.cells[()] for part in parts]
@@ -381,7 +381,7 @@ def stays(new: KeptArray, old: KeptArray) -> bool:
     return new.axis == old.axis and all(isinstance(a, View) and a == b for a, b in pairs)
 
 
-def stored_in(buffer: Buffer) -> KeptArray:
+def view_buffer(buffer: Buffer) -> KeptArray:
     """View all entries of a buffer as an array."""
     cells = np.empty((), object)
     cells[()] = _whole(buffer)

@@ -19,7 +19,7 @@ from retrax.engine.axes.loops import (
     Operands,
     ProgramArray,
     kind_of_cell,
-    shifted,
+    slice_axis,
 )
 from retrax.engine.builder import Builder, same
 from retrax.engine.kinds import Kind, Unscalarisable, dtype_of, kind_of_variable
@@ -60,7 +60,7 @@ class KeptRules:
     def alike(self, equation: Equation, ins: Inputs) -> KeptArray:
         """Do the same to every entry, in a loop along the axis."""
         like = _first_kept(ins)
-        aligned = [self.aligned(x, like) for x in ins]
+        aligned = [self.align(x, like) for x in ins]
 
         def local(*arrays: Operands) -> list[ProgramArray]:
             return self.evaluate(equation, list(arrays))
@@ -68,7 +68,7 @@ class KeptRules:
         (cells,) = self.loops.along(like.length, local, aligned)
         return KeptArray(cells, like.axis, like.length)
 
-    def taken_apart(self, equation: Equation, ins: Inputs) -> list[ProgramArray]:
+    def take_apart(self, equation: Equation, ins: Inputs) -> list[ProgramArray]:
         """Use the plain rule of a primitive that has none here, if the arrays are small enough."""
         if not self.is_short(ins):
             name = equation.primitive.name
@@ -82,7 +82,7 @@ class KeptRules:
         """Tell whether arrays are small enough to be taken apart."""
         return not any(isinstance(x, KeptArray) and math.prod(x.shape) > 16 * _FEW for x in ins)
 
-    def aligned(self, x: Plain, like: KeptArray) -> Plain:
+    def align(self, x: Plain, like: KeptArray) -> Plain:
         """Give an operand the same kept axis; leave single numbers as they are."""
         return x if x.ndim == 0 else self.with_axis(x, like)
 
@@ -102,7 +102,7 @@ class KeptRules:
         (cells,) = self.loops.along(x.length, local, [x])
         if x.axis not in axes:
             return KeptArray(cells, x.axis - sum(a < x.axis for a in axes), x.length)
-        return self._folded(operation, KeptArray(cells, 0, x.length))
+        return self._fold(operation, KeptArray(cells, 0, x.length))
 
     def total(self, operation: str, x: KeptArray, kind: Kind) -> Operands:
         """Combine all entries into one number."""
@@ -110,20 +110,20 @@ class KeptRules:
         assert not isinstance(out, KeptArray)
         return out
 
-    def _folded(self, operation: str, x: KeptArray) -> Operands:
+    def _fold(self, operation: str, x: KeptArray) -> Operands:
         """Combine the entries along the kept axis, in several chains that do not wait.
 
         Chain c takes the entries c, c + chains, ...; what is left over joins the first ones.
         """
         chains = min(_CHAINS, x.length)
         rounds, rest = divmod(x.length, chains)
-        totals = list(self.loops.scalars(shifted(x, 0, chains)))
+        totals = list(self.loops.scalars(slice_axis(x, 0, chains)))
         if rounds <= _FEW:
             for k in range(1, rounds):
-                part = self.loops.scalars(shifted(x, k * chains, chains))
+                part = self.loops.scalars(slice_axis(x, k * chains, chains))
                 totals = [self._both(operation, *pair) for pair in zip(totals, part, strict=True)]
         else:
-            parts = [shifted(x, chains + c, rounds - 1, chains) for c in range(chains)]
+            parts = [slice_axis(x, chains + c, rounds - 1, chains) for c in range(chains)]
 
             def add(carried: Sequence[Operands], arrays: Sequence[Operands]) -> Carried:
                 return [
@@ -131,7 +131,7 @@ class KeptRules:
                 ], []
 
             totals, _ = self.loops.sequential(rounds - 1, add, totals, parts)
-        left = self.loops.scalars(shifted(x, x.length - rest, rest)) if rest else ()
+        left = self.loops.scalars(slice_axis(x, x.length - rest, rest)) if rest else ()
         for c, entry in enumerate(left):
             totals[c] = self._both(operation, totals[c], entry)
         while len(totals) > 1:
@@ -178,7 +178,7 @@ class KeptRules:
             isinstance(b, KeptArray) and b.axis in b_sum
         )
         if summed:
-            return self._folded("add", KeptArray(cells, 0, like.length))
+            return self._fold("add", KeptArray(cells, 0, like.length))
         return KeptArray(cells, _product_axis(a, b, dimension_numbers), like.length)
 
     def _matrix_product(
@@ -240,7 +240,7 @@ class KeptRules:
         if x.axis == 0 and x.length % new_sizes[0] == 0:
             n, inner = new_sizes[0], new_sizes[1:]
             width = x.length // n
-            columns = [shifted(x, c, n, width).cells for c in range(width)]
+            columns = [slice_axis(x, c, n, width).cells for c in range(width)]
             return KeptArray(np.stack(columns).reshape(inner), 0, n)
         raise Unscalarisable(f"it reshapes {x.shape} to {tuple(new_sizes)} across a long axis")
 
@@ -257,7 +257,9 @@ class KeptRules:
         bounds = list(zip(start_indices, limit_indices, steps, strict=True))
         first, last, step = bounds.pop(x.axis)
         cells = x.cells[tuple(slice(*b) for b in bounds)]
-        part = shifted(KeptArray(cells, x.axis, x.length), first, -(-(last - first) // step), step)
+        part = slice_axis(
+            KeptArray(cells, x.axis, x.length), first, -(-(last - first) // step), step
+        )
         cut_down = part.length <= _FEW and part.length < x.length
         return self.loops.scalars(part) if cut_down else part
 
@@ -268,7 +270,7 @@ class KeptRules:
         )
         if x.axis not in dimensions:
             return flipped
-        return shifted(flipped, x.length - 1, x.length, -1)
+        return slice_axis(flipped, x.length - 1, x.length, -1)
 
     def concatenate(self, *arrays: Plain, dimension: int, **_: object) -> KeptArray:
         like = _first_kept(arrays)
@@ -278,7 +280,7 @@ class KeptRules:
             return KeptArray(
                 np.concatenate([x.cells for x in parts], where), like.axis, like.length
             )
-        return self._joined(arrays, like)
+        return self._concatenate(arrays, like)
 
     def stack(self, *arrays: Plain, axis: int, **_: object) -> KeptArray:
         like = _first_kept(arrays)
@@ -294,7 +296,7 @@ class KeptRules:
         parts = [np.asarray(part, object) for part in np.moveaxis(x.cells, where, 0)]
         return [KeptArray(part, x.axis - (axis < x.axis), x.length) for part in parts]
 
-    def _joined(self, arrays: Sequence[Plain], like: KeptArray) -> KeptArray:
+    def _concatenate(self, arrays: Sequence[Plain], like: KeptArray) -> KeptArray:
         """Copy pieces one after the other along the kept axis to new buffers."""
         filled = [x for x in arrays if isinstance(x, KeptArray) or x.shape[like.axis]]
         parts = [x if isinstance(x, KeptArray) else self.loops.keep(x, like.axis) for x in filled]
@@ -337,7 +339,7 @@ class KeptRules:
         blank = [
             KeptArray(np.full(x.cells.shape, value[()], object), x.axis, n) for n in (low, high)
         ]
-        return self._joined([p for p in (blank[0], x, blank[1]) if p.length], x)
+        return self._concatenate([p for p in (blank[0], x, blank[1]) if p.length], x)
 
     def gather(self, equation: Equation, ins: Inputs) -> list[ProgramArray]:
         """Read at known places along the axis: neighbours as a view, others by looking them up."""
@@ -345,20 +347,20 @@ class KeptRules:
         assert isinstance(x, KeptArray) and not isinstance(indices, KeptArray)
         places = _places_along(equation, x, indices)
         if places is None:
-            return self.taken_apart(equation, ins)
+            return self.take_apart(equation, ins)
         offsets = equation.params["dimension_numbers"].offset_dims
         (axis,) = set(range(x.ndim)) - set(offsets)
         x, count = KeptArray(x.cells, 0, x.length), len(places)
         step = int(places[1] - places[0]) if count > 1 else 1
         if step and np.all(np.diff(places) == step):
-            part = shifted(x, places[0], count, step)
+            part = slice_axis(x, places[0], count, step)
             found: Plain = self.loops.scalars(part) if count <= _FEW else part
         elif count < _LONG:
-            found = np.concatenate([self.loops.scalars(shifted(x, k, 1)) for k in places])
+            found = np.concatenate([self.loops.scalars(slice_axis(x, k, 1)) for k in places])
         elif not step and np.all(places == places[0]):
-            found = KeptArray(self.loops.scalars(shifted(x, places[0], 1))[0], 0, count)
+            found = KeptArray(self.loops.scalars(slice_axis(x, places[0], 1))[0], 0, count)
         else:
-            found = self.loops.looked_up(x, self.loops.keep(places.astype(object), 0))
+            found = self.loops.look_up(x, self.loops.keep(places.astype(object), 0))
         if isinstance(found, KeptArray):
             return [KeptArray(found.cells, axis, count)]
         return [np.moveaxis(found, 0, axis)]

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from retrax.engine.backends.array_members import ArrayMembers, program_step, vmapped_step
-from retrax.engine.backends.members import LargeMembers, Members, NativeMembers, padded
+from retrax.engine.backends.members import LargeMembers, Members, NativeMembers, pad
 from retrax.engine.backends.native import Kernel, NativeLoop, loop_kernel, single_kernel
 from retrax.engine.backends.stepping import OneByOne, Single, Stepping, Steps, XLASteps
 from retrax.engine.backends.team import cores
@@ -25,7 +25,7 @@ from retrax.errors import BadInput, warn
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import quote
 from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.reuse import Reused
 
@@ -49,14 +49,14 @@ _SECONDS_PER_EQUATION, _LONG = 2.5e-3, 15.0
 def require_backend(backend: str) -> str:
     """Reject what is not the name of a back end; return it as it is called now."""
     if isinstance(backend, str) and backend in _RENAMED:
-        return _renamed(backend)
+        return _rename(backend)
     if not isinstance(backend, str) or backend not in BACKENDS:
-        raise BadInput(f"backend = {shown(backend)} must be one of {', '.join(BACKENDS)}.")
+        raise BadInput(f"backend = {quote(backend)} must be one of {', '.join(BACKENDS)}.")
     return backend
 
 
 @cache
-def _renamed(backend: str) -> str:
+def _rename(backend: str) -> str:
     """Return the new name of a back end, and warn once."""
     now = _RENAMED[backend]
     warn(
@@ -97,17 +97,17 @@ def make_loop(
             loop = NativeLoop(system, integrator, state, h, made_for)
         except Exception:
             # A number that decides an `if`, or is a count, cannot be traced.
-            if not places or not CHANGING.failed(found, places):
+            if not places or not CHANGING.note_failure(found, places):
                 raise
             return scalar()
-        CHANGING.worked(found, places)
+        CHANGING.note_success(found, places)
         return loop
 
     return _scalar_or_xla(
         scalar,
         lambda: XLALoop(system, integrator, state, h),
         backend,
-        lambda: _told(system, integrator),
+        lambda: _describe(system, integrator),
     )
 
 
@@ -169,7 +169,7 @@ def make_members(
         return ArrayMembers(vmapped_step(own, method, one), *rows(), h, devices)
 
     required = backend if chosen in ("native", "gpu") else "auto"
-    return _scalar_or_xla(scalar, plain, required, lambda: _told(own, method))
+    return _scalar_or_xla(scalar, plain, required, lambda: _describe(own, method))
 
 
 def make_single(
@@ -211,7 +211,7 @@ def make_steps(
         if step_program(*made_for)[0].is_large:
             return each()
         columns = -(-len(states.t) // lanes()) * lanes()
-        rows = padded(Packing(one).member_rows(states), columns)
+        rows = pad(Packing(one).member_rows(states), columns)
         return Stepping(member_kernel(*made_for, True), params, rows, h, lanes())
 
     def plain() -> Steps:
@@ -220,7 +220,7 @@ def make_steps(
                 return each()
         return XLASteps(XLALoop(system, integrator, states, h), states)
 
-    return _scalar_or_xla(scalar, plain, "auto", lambda: _told(system, integrator))
+    return _scalar_or_xla(scalar, plain, "auto", lambda: _describe(system, integrator))
 
 
 def gpu_of(backend: str, devices: Devices | None) -> Any:
@@ -258,7 +258,7 @@ def _choice(backend: str, devices: Devices | None) -> tuple[str, Devices]:
     given = jax.devices() if devices is None else list(devices) if listed else []
     if not given or not all(isinstance(d, jax.Device) for d in given):
         raise BadInput(
-            f"devices = {shown(devices)} must be a list of JAX devices, as jax.devices()."
+            f"devices = {quote(devices)} must be a list of JAX devices, as jax.devices()."
         )
     others = [device for device in given if not _is_nvidia(device)]
     if backend == "auto":
@@ -290,7 +290,7 @@ def _scalar_or_xla(
         return plain()
 
 
-def _told(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> str:
+def _describe(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> str:
     contacts = len(getattr(system.contact, "names", ()))
     touching = f" with {contacts} contact{'s' * (contacts > 1)}" if contacts else ""
     return f"{integrator!r} on the {system.name}{touching}"
@@ -312,10 +312,10 @@ def _slowness(reason: Unscalarisable) -> str:
 @Reused
 def member_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> Kernel:
     """Return the machine code for blocks of members."""
-    from retrax.engine.llvm.machine_code import compiled
+    from retrax.engine.llvm.machine_code import compile_code
 
     program, layout = step_program(tree, avals, identity)
-    code = compiled(assemble(program, layout, lanes(), shared))
+    code = compile_code(assemble(program, layout, lanes(), shared))
     return Kernel(code.run, layout.memory, code)
 
 

@@ -15,7 +15,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float
 
 from retrax.engine.backends.interpret import interpret, interpret_opening
-from retrax.engine.backends.members import Members, padded
+from retrax.engine.backends.members import Members, pad
 from retrax.engine.kinds import DTYPE, Kind
 from retrax.engine.program import Program
 from retrax.engine.progress import FAILURE, INTERVAL, Packing
@@ -60,7 +60,7 @@ def program_step(program: Program, size: int) -> ArrayStep:
 
     def inputs(params: Params, numbers: Rows, time: Array, h: Array) -> list[Array]:
         given = zip(program.inputs, (*params, *numbers, time, h), strict=True)
-        return [_converted(v.kind, x, time.shape) for v, x in given]
+        return [_convert(v.kind, x, time.shape) for v, x in given]
 
     def step(params, carried, time, h, active):
         given = inputs(params, carried[:size], time, h)
@@ -82,16 +82,16 @@ def vmapped_step(system: Any, integrator: AbstractIntegrator, state: Any) -> Arr
     identity = fingerprint(jax.tree.structure((system, integrator)))
 
     def step_of_one(params, carried, time, h):
-        system, integrator = own.traced(params)
-        state, memory = whole.traced((*carried[:size], time)), carried_over.traced(carried[size:])
+        system, integrator = own.trace(params)
+        state, memory = whole.trace((*carried[:size], time)), carried_over.trace(carried[size:])
         with reading(identity):
             new, info, finite, memory = guarded_step(system, integrator, state, h, memory)
         return (*_numbers(new)[:size], *_numbers(memory)), info, finite
 
     def memory_of_one(params, numbers, time, h):
-        system, integrator = own.traced(params)
+        system, integrator = own.trace(params)
         with reading(identity):
-            return _numbers(integrator.memory(system, whole.traced((*numbers, time))))
+            return _numbers(integrator.memory(system, whole.trace((*numbers, time))))
 
     def of_all(function: Callable[..., Any], params: Params, *rest: Any) -> Any:
         axis = 0 if params and params[0].ndim else None
@@ -107,7 +107,7 @@ def _numbers(tree: Any) -> Rows:
     return tuple(x for leaf in jax.tree.leaves(tree) for x in leaf.ravel())
 
 
-def _converted(kind: Kind, x: Array, shape: tuple[int, ...]) -> Array:
+def _convert(kind: Kind, x: Array, shape: tuple[int, ...]) -> Array:
     """Convert a row for the program: rows are floats, and what all members share is one number."""
     return jnp.broadcast_to(x.astype(DTYPE[kind]), shape)
 
@@ -219,19 +219,19 @@ class ArrayMembers(Members):
             )(params, carried, failure, h, first, every)
 
         @jax.jit
-        def begun(params, state, h):
+        def begin(params, state, h):
             *numbers, t0 = state
             own = params[:, 0] if params.shape[1] == 1 else params
             return jnp.stack([*numbers, *step.memory(tuple(own), tuple(numbers), t0, h), t0])
 
-        def placed(x, spec):
+        def place(x, spec):
             return jax.device_put(x, NamedSharding(mesh, spec))
 
         self._run, self._h, self._step = run, jnp.asarray(h), 0
-        self._params = placed(padded(params, self.columns) if params.shape[1] > 1 else params, own)
-        start = placed(padded(state, self.columns), rows)
-        self._carried = placed(begun(self._params, start, self._h), rows)
-        self._failure = placed(np.full((len(FAILURE), self.columns), np.nan), rows)
+        self._params = place(pad(params, self.columns) if params.shape[1] > 1 else params, own)
+        start = place(pad(state, self.columns), rows)
+        self._carried = place(begin(self._params, start, self._h), rows)
+        self._failure = place(np.full((len(FAILURE), self.columns), np.nan), rows)
 
     @property
     def failure(self) -> np.ndarray:

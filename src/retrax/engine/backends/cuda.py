@@ -80,7 +80,7 @@ class Card:
         finally:
             self.call("cuCtxPopCurrent_v2", ctypes.byref(before))
 
-    def assembled(self, ptx: str, registers: int | None = None) -> bytes:
+    def assemble(self, ptx: str, registers: int | None = None) -> bytes:
         """Assemble PTX to machine code, with at most `registers` registers for a thread."""
         log = ctypes.create_string_buffer(_LOG_BYTES)
         options = {_ERROR_LOG: ctypes.addressof(log), _ERROR_LOG_SIZE: _LOG_BYTES}

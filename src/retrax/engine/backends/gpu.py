@@ -206,7 +206,7 @@ def _host_room(shape: tuple[int, int, int], pieces: bool) -> np.ndarray:
     return np.empty(shape)
 
 
-def _made_ready(room: np.ndarray) -> list[Future[Any]]:
+def _make_ready(room: np.ndarray) -> list[Future[Any]]:
     """Have threads touch every page of new memory; what is there afterwards does not matter."""
     size = room.nbytes
 
@@ -282,7 +282,7 @@ class GPUMembers(Members):
     def room(self, records: int, rows: int) -> np.ndarray:
         """Allocate memory while the cards work: that takes longer than to fill it."""
         room = _host_room((records, rows, self.columns), self._layout.pieces)
-        self._readying += _made_ready(room)
+        self._readying += _make_ready(room)
         return room
 
     def _be_ready(self) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from retrax.engine.backends.cuda import Card, Function, card
 from retrax.engine.llvm.machine_code import store_code, stored_code
-from retrax.engine.llvm.ptx import architecture, compiled_ptx, compiler
+from retrax.engine.llvm.ptx import architecture, compile_ptx, compiler
 from retrax.engine.llvm.ptx_kernel import assemble_function, assemble_kernel
 from retrax.engine.program import Program
 from retrax.engine.progress import StepInputs
@@ -68,10 +68,10 @@ class GPUKernel:
     def _on(self, gpu: Card) -> Function:
         layout = self.layout
         few = not layout.pieces and self.operations < _LONG
-        return _loaded(gpu, self._assembly, layout.shared_bytes, _REGISTERS if few else None)
+        return _load(gpu, self._assembly, layout.shared_bytes, _REGISTERS if few else None)
 
 
-def _loaded(
+def _load(
     gpu: Card, assembly: str, shared_bytes: int = 0, registers: int | None = None
 ) -> Function:
     """Load a kernel onto a card, its machine code from disk where it has been compiled before."""
@@ -79,14 +79,14 @@ def _loaded(
     key = hashlib.sha256(f"{about}\n{assembly}".encode()).hexdigest()
     code = stored_code(key)
     if code is None:
-        code = gpu.assembled(compiled_ptx(assembly, architecture(gpu.capability)), registers)
+        code = gpu.assemble(compile_ptx(assembly, architecture(gpu.capability)), registers)
         store_code(key, code)
     return Function(gpu, code, "run", shared_bytes)
 
 
 @cache
 def place_function(gpu: Card) -> Function:
-    return _loaded(gpu, _PLACE)
+    return _load(gpu, _PLACE)
 
 
 class GPUFunction:
@@ -94,7 +94,7 @@ class GPUFunction:
 
     def __init__(self, program: Program, widths: Sequence[int]):
         self._assembly = assemble_function(program, widths)
-        self._rows, self._on = len(program.outputs), cache(_loaded)
+        self._rows, self._on = len(program.outputs), cache(_load)
 
     def __call__(self, arrays: Sequence[jax.Array]) -> np.ndarray:
         """Return the outputs [row, member] at arrays that have a first axis of members."""
@@ -115,14 +115,14 @@ class GPUFunction:
 def member_of(tree: Any, k: int) -> Any:
     """Return member k of arrays on a card that have a first axis of members."""
 
-    def fetched(array: jax.Array) -> np.ndarray:
+    def fetch(array: jax.Array) -> np.ndarray:
         (device,) = array.devices()
         one = np.empty(array.shape[1:])
         start = address_of(array.block_until_ready()) + one.nbytes * k
         card(device.local_hardware_id).to_host(start, one)
         return one
 
-    return jax.tree.map(fetched, tree)
+    return jax.tree.map(fetch, tree)
 
 
 def address_of(array: jax.Array) -> int:

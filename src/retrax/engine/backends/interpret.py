@@ -108,7 +108,7 @@ class _Interpreter:
         pairs = zip(loop.initial, loop.carried, strict=True)
         return tuple(self.read(x, v.kind) for x, v in pairs)
 
-    def updated(self, loop: While | Repeat) -> tuple[Array, ...]:
+    def update(self, loop: While | Repeat) -> tuple[Array, ...]:
         self.block(loop.body)
         pairs = zip(loop.updated, loop.carried, strict=True)
         return tuple(self.read(x, v.kind) for x, v in pairs)
@@ -124,7 +124,7 @@ class _Interpreter:
         def improve(carry):
             going, carried = carry
             self.known.update(zip(loop.carried, carried, strict=True))
-            new = self.updated(loop)
+            new = self.update(loop)
             kept = tuple(lax.select(going, n, o) for n, o in zip(new, carried, strict=True))
             return test(kept), kept
 
@@ -139,7 +139,7 @@ class _Interpreter:
             self.known.update(zip(loop.carried, carried, strict=True))
             for value, table in zip(loop.columns, columns, strict=True):
                 self.known[value] = jnp.full(self.shape, _entry(table, k, DTYPE[value.kind]))
-            return self.updated(loop)
+            return self.update(loop)
 
         end = lax.fori_loop(0, len(loop.tables), turn, self.initial(loop))
         self.known.update(zip(loop.carried, end, strict=True))

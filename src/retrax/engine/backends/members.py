@@ -55,7 +55,7 @@ class Members(ABC):
         return np.empty((records, rows, self.columns))
 
 
-def padded(rows: np.ndarray, columns: int) -> np.ndarray:
+def pad(rows: np.ndarray, columns: int) -> np.ndarray:
     """Return the rows with the last column repeated until there are `columns`."""
     members = rows.shape[1]
     if members == columns:
@@ -83,8 +83,8 @@ class NativeMembers(Members):
         self.blocks = -(-state.shape[1] // lanes())
         self.columns = self.blocks * lanes()
         self._kernel, self._h, self._step = kernel, h, 0
-        self._params = np.ascontiguousarray(params) if shared else padded(params, self.columns)
-        self._state = padded(state, self.columns)
+        self._params = np.ascontiguousarray(params) if shared else pad(params, self.columns)
+        self._state = pad(state, self.columns)
         self._memory = np.empty((kernel.memory.size, self.columns))
         self._failure = np.full((len(FAILURE), self.columns), np.nan)
 

@@ -83,7 +83,7 @@ class NativeLoop:
             Interval(iterations.astype(int), residual, increment),
         )
 
-    def caught_up(
+    def catch_up(
         self, before: Progress, after: Progress, states: Any, every: int, capacity: int
     ) -> Progress:
         """Return the progress before the step at which a loop has halted, as if it had not.
@@ -201,22 +201,22 @@ class Kernel(NamedTuple):
 @Reused
 def single_kernel(*made_for: Any) -> Kernel:
     """Return the machine code for one body."""
-    from retrax.engine.llvm.machine_code import compiled
+    from retrax.engine.llvm.machine_code import compile_code
 
     program, layout = step_program(*made_for)
-    code = compiled(assemble(program, layout, lanes=1, shared=True))
+    code = compile_code(assemble(program, layout, lanes=1, shared=True))
     return Kernel(code.run, layout.memory, code)
 
 
 @Reused
 def loop_kernel(tree: Any, avals: tuple, identity: Any, cores: int) -> Kernel:
     """Return the machine code for one body that may use several cores."""
-    from retrax.engine.llvm.machine_code import compiled
+    from retrax.engine.llvm.machine_code import compile_code
 
     program, layout = step_program(tree, avals, identity)
     threads, seconds = team_for(program, cores)
     if threads == 1:
         return single_kernel(tree, avals, identity)
     assembly, scratch = assemble_team(program, layout)
-    code = compiled(assembly)
+    code = compile_code(assembly)
     return Kernel(Team(code.address("work"), scratch, threads, seconds), layout.memory, code)

@@ -173,7 +173,7 @@ class XLASteps:
     def begin(self, start: np.ndarray) -> None:
         self.state[...] = start
         self._at = begun(self._packing.unpack_one(self.state[:, 0], copy=True))
-        self._loop = self._loop.sized(start[-1, 0])
+        self._loop = self._loop.with_step(start[-1, 0])
         self.taken = 0
         self.forget()
 
@@ -210,7 +210,7 @@ class XLASteps:
         if memory is not None:
             here = here._replace(memory=self._memory.unpack_one(memory, copy=True))
         here = here._replace(step=np.int64(taken))
-        at, *_ = self._loop.sized(start[-1], h).run(here, 1, steps, 1)
+        at, *_ = self._loop.with_step(start[-1], h).run(here, 1, steps, 1)
         if bool(at.failed):
             return None
         return self._packing.rows(at.state)[:, 0], self._memory.rows(at.memory)[:, 0]

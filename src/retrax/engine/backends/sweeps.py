@@ -42,13 +42,13 @@ class Sweep:
 
     def compile(self, lanes: int) -> None:
         """Make the machine code for blocks of this number of members."""
-        from retrax.engine.llvm.machine_code import compiled
+        from retrax.engine.llvm.machine_code import compile_code
 
         if lanes not in self._codes:
-            code = compiled(assemble_sweep(self.program, self.ports, lanes), plainly=True)
+            code = compile_code(assemble_sweep(self.program, self.ports, lanes), plainly=True)
             self._codes[lanes] = code, _CALL(code.address("run"))
 
-    def bound(
+    def bind(
         self, arrays: Sequence[Rows], rounds: int, members: int, lanes: int
     ) -> Callable[[], None]:
         """Return a call for these arrays: shared numbers, carried ones, reads and writes."""

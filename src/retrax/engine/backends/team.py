@@ -73,9 +73,9 @@ class Team:
         threads = self.threads if lasts > _WORTH and not busy else 1
         place = np.zeros(PLACE + LINE, np.int64)
         scratch = np.empty(self._scratch + LINE)
-        where = _aligned(place)
+        where = _align(place)
         told = place[(where - place.ctypes.data) // 8 :]
-        told[SCRATCH] = _aligned(scratch)
+        told[SCRATCH] = _align(scratch)
         common = (*given, records, every, stride, opens)
 
         def work(me: int, size: int) -> int:
@@ -87,7 +87,7 @@ class Team:
         return filled
 
 
-def _aligned(array: np.ndarray) -> int:
+def _align(array: np.ndarray) -> int:
     """Return the first address of an array that begins a cache line."""
     return -(-array.ctypes.data // (8 * LINE)) * 8 * LINE
 

@@ -54,7 +54,7 @@ class XLALoop:
         self._remembers = bool(jax.tree.leaves(self.memory_like))
         self._memory = partial(_memory, system, integrator)
 
-    def sized(self, t0: float, h: float | None = None) -> "XLALoop":
+    def with_step(self, t0: float, h: float | None = None) -> "XLALoop":
         """Return the loop with another time of step 0, and steps of another size."""
         other = object.__new__(XLALoop)
         vars(other).update(vars(self))
@@ -62,7 +62,7 @@ class XLALoop:
         other._run = partial(self._run, t0=jnp.asarray(t0), **size)
         return other
 
-    def caught_up(
+    def catch_up(
         self, before: Progress, after: Progress, states: Any, every: int, capacity: int
     ) -> Progress:
         """Return the progress before the step at which a loop has halted, as if it had not."""
@@ -116,7 +116,7 @@ def _run_records(
         lambda x: jnp.zeros((capacity, *x.shape), x.dtype), (at.state, at.interval)
     )
 
-    def unfinished(carry):
+    def is_unfinished(carry):
         at, _, filled = carry
         return (filled < records) & ~at.failed
 
@@ -132,7 +132,7 @@ def _run_records(
         return at, saved, filled + (~at.failed).astype(filled.dtype)
 
     at, (states, intervals), filled = lax.while_loop(
-        unfinished, record, (at, buffers, jnp.asarray(0))
+        is_unfinished, record, (at, buffers, jnp.asarray(0))
     )
     return at, states, intervals, filled
 

@@ -27,7 +27,7 @@ from retrax.engine.program import (
     While,
     free_values,
     kind_of,
-    made_by,
+    outputs_of,
     walk,
 )
 
@@ -142,7 +142,7 @@ class BlockPrinter:
         self.buffers.going = outside
 
     @contextmanager
-    def _counted(
+    def _count_rounds(
         self, loop: Repeat | Each, names: tuple[str, str], count: int | str
     ) -> Iterator[str]:
         """Print a loop of `count` rounds around what is printed inside; yield the counter."""
@@ -167,7 +167,7 @@ class BlockPrinter:
         out.begin(done)
 
     def _repeat(self, loop: Repeat) -> None:
-        with self._counted(loop, ("repeat", "round"), len(loop.tables)) as counter:
+        with self._count_rounds(loop, ("repeat", "round"), len(loop.tables)) as counter:
             for column, values in zip(loop.columns, zip(*loop.tables, strict=True), strict=True):
                 self._lookup(column, values, counter)
             self.block(loop.body)
@@ -197,7 +197,7 @@ class BlockPrinter:
             for k in range(len(choice.blocks))
         ]
         results = [
-            self._chosen(choice, block, test, row)
+            self._print_block(choice, block, test, row)
             for block, test, row in zip(choice.blocks, tests, choice.results, strict=True)
         ]
         for j, result in enumerate(choice.outs):
@@ -209,7 +209,7 @@ class BlockPrinter:
                 else:
                     out.line(f"{out.name(result)} = {text}")
 
-    def _chosen(
+    def _print_block(
         self, choice: Choose, block: CodeBlock, test: str, row: Sequence[Operand]
     ) -> list[str]:
         """Print a block of a choice; its results do not matter in lanes where the test is false."""
@@ -262,7 +262,7 @@ class BlockPrinter:
         out = self.out
         last, rounds = loop.length - width, -(-loop.length // width)
         first, own = (None, rounds) if loop.in_order else self._share(rounds)
-        with self._widened(loop, width), self._counted(loop, ("each", "block"), own) as counter:
+        with self._widen(loop, width), self._count_rounds(loop, ("each", "block"), own) as counter:
             block = counter if first is None else out.let(f"add i64 {counter}, {first}")
             scaled = out.let(f"mul i64 {block}, {width}")
             beyond = out.let(f"icmp ugt i64 {scaled}, {last}")
@@ -290,8 +290,8 @@ class BlockPrinter:
         for label, masked in ((every, {}), (some, going)):
             out.begin(label)
             self.buffers.going = masked
-            with self._widened(loop, 1):
-                out.renamed |= {value: f"%{out.fresh('v')}" for value in _made(loop)}
+            with self._widen(loop, 1):
+                out.renamed |= {value: f"%{out.fresh('v')}" for value in _loop_values(loop)}
                 self._each_in_turn(loop, 1)
             out.line(f"br label %{done}")
         self.buffers.going = going
@@ -314,16 +314,16 @@ class BlockPrinter:
         No entry is written twice, so that what is written can be read again without waiting.
         """
         out = self.out
-        made, start = _made(loop), 0
+        made, start = _loop_values(loop), 0
         while start < loop.length:
             width = min(lanes(), 1 << ((loop.length - start).bit_length() - 1))
-            with self._widened(loop, width):
+            with self._widen(loop, width):
                 out.renamed |= {value: f"%{out.fresh('v')}" for value in made}
                 self._round(loop, str(start))
             start += width
 
     @contextmanager
-    def _widened(self, loop: Each, width: int) -> Iterator[None]:
+    def _widen(self, loop: Each, width: int) -> Iterator[None]:
         """Work on `width` things at once inside."""
         out = self.out
         lanes, active, renamed = out.lanes, self.active, dict(out.renamed)
@@ -336,7 +336,7 @@ class BlockPrinter:
         out.lanes, self.active, out.renamed = lanes, active, renamed
 
 
-def _made(loop: Each) -> list[Value]:
+def _loop_values(loop: Each) -> list[Value]:
     """Return the values that a round makes."""
-    inside = (value for instruction in walk(loop.body) for value in made_by(instruction))
+    inside = (value for instruction in walk(loop.body) for value in outputs_of(instruction))
     return [*(value for value, _ in loop.reads), *inside]

@@ -119,10 +119,10 @@ class Emitter:
         if name in _LIBRARY and kind == "float":
             return self.library(_LIBRARY[name], x)
         if name in SCALAR:
-            return self.converted(x[0], kind, name)
+            return self.convert(x[0], kind, name)
         return getattr(self, f"_{name}")(kind, t, x)
 
-    def converted(self, register: str, kind: Kind, new: Kind) -> str:
+    def convert(self, register: str, kind: Kind, new: Kind) -> str:
         """Convert a number of one kind to another."""
         t, target = self.type(kind), self.type(new)
         if new == "bool":
@@ -228,7 +228,7 @@ class Emitter:
     def _select(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         return f"select {self.type('bool')} {x[0]}, {t} {x[2]}, {t} {x[1]}"
 
-    def _divided(
+    def _divide(
         self, kind: Kind, t: str, x: Sequence[str], instruction: str, by_zero: str, overflow: str
     ) -> str:
         """Divide whole numbers, or take a remainder, with XLA's answers where LLVM has none."""
@@ -249,12 +249,12 @@ class Emitter:
         return f"select {b} {zero}, {t} {by_zero}, {t} {plain}"
 
     def _div(self, kind: Kind, t: str, x: Sequence[str]) -> str:
-        return self._divided(kind, t, x, "div", self.name(-1, kind), x[0])
+        return self._divide(kind, t, x, "div", self.name(-1, kind), x[0])
 
     def _rem(self, kind: Kind, t: str, x: Sequence[str]) -> str:
-        return self._divided(kind, t, x, "rem", x[0], self.name(0, kind))
+        return self._divide(kind, t, x, "rem", x[0], self.name(0, kind))
 
-    def _shifted(self, kind: Kind, t: str, x: Sequence[str], instruction: str, beyond: str) -> str:
+    def _shift(self, kind: Kind, t: str, x: Sequence[str], instruction: str, beyond: str) -> str:
         """Shift bits: further than there are, taken without sign, nothing is left but `beyond`."""
         b, most = self.type("bool"), self.name(bits(kind), kind)
         within = self.let(f"icmp ult {t} {x[1]}, {most}")
@@ -263,26 +263,28 @@ class Emitter:
         return f"select {b} {within}, {t} {moved}, {t} {beyond}"
 
     def _shl(self, kind: Kind, t: str, x: Sequence[str]) -> str:
-        return self._shifted(kind, t, x, "shl", self.name(0, kind))
+        return self._shift(kind, t, x, "shl", self.name(0, kind))
 
     def _shr(self, kind: Kind, t: str, x: Sequence[str]) -> str:
-        return self._shifted(kind, t, x, "lshr", self.name(0, kind))
+        return self._shift(kind, t, x, "lshr", self.name(0, kind))
 
     def _sar(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         # As in XLA, the first bit counts as a sign for numbers without one too.
         filled = self.let(f"ashr {t} {x[0]}, {self.name(bits(kind) - 1, kind)}")
-        return self._shifted(kind, t, x, "ashr", filled)
+        return self._shift(kind, t, x, "ashr", filled)
 
-    def _counted(self, kind: Kind, t: str, x: Sequence[str], function: str, extra: str = "") -> str:
+    def _count_bits(
+        self, kind: Kind, t: str, x: Sequence[str], function: str, extra: str = ""
+    ) -> str:
         full = f"llvm.{function}.{self.suffix(kind)}"
         self.declarations.add(f"declare {t} @{full}({t}{', i1' if extra else ''})")
         return f"call {t} @{full}({t} {x[0]}{extra})"
 
     def _popcount(self, kind: Kind, t: str, x: Sequence[str]) -> str:
-        return self._counted(kind, t, x, "ctpop")
+        return self._count_bits(kind, t, x, "ctpop")
 
     def _clz(self, kind: Kind, t: str, x: Sequence[str]) -> str:
-        return self._counted(kind, t, x, "ctlz", ", i1 false")
+        return self._count_bits(kind, t, x, "ctlz", ", i1 false")
 
 
 def literal(number: Constant, kind: Kind) -> str:

@@ -248,7 +248,7 @@ class TimeLoop:
 
     def _next_step(self) -> None:
         """Go on, unless told to stop."""
-        line = f"br i1 {self._told_to_stop()}, label %told, label %steps.head, !prof !0"
+        line = f"br i1 {self._stop_signal()}, label %told, label %steps.head, !prof !0"
         self.out.line(line)
 
     def _first_row(self, width: int) -> str:
@@ -262,9 +262,9 @@ class TimeLoop:
     def _goes_on(self, test: str) -> str:
         """End a loop inside a step that is told to stop, and the step with it."""
         out = self.out
-        return out.let(f"and i1 {test}, {out.let(f'xor i1 {self._told_to_stop()}, true')}")
+        return out.let(f"and i1 {test}, {out.let(f'xor i1 {self._stop_signal()}, true')}")
 
-    def _told_to_stop(self) -> str:
+    def _stop_signal(self) -> str:
         out = self.out
         told = out.let("load atomic i32, ptr %flag monotonic, align 4")
         return out.let(f"icmp ne i32 {told}, 0")
@@ -319,7 +319,7 @@ exit:
         kind = kind_of(operand)
         if kind == "float":
             return out.name(operand)
-        return out.let(out.converted(out.name(operand), kind, "float"))
+        return out.let(out.convert(out.name(operand), kind, "float"))
 
     def _place(self, array: str, row: str | int) -> str:
         out = self.out
@@ -339,7 +339,7 @@ exit:
         else:
             stored = self._load(f"%{out.fresh('stored')}", "params", row)
         same = value.kind == "float"
-        typed = out.copy(stored, "float") if same else out.converted(stored, "float", value.kind)
+        typed = out.copy(stored, "float") if same else out.convert(stored, "float", value.kind)
         out.line(f"{out.name(value)} = {typed}")
 
     def _store(self, register: str, array: str, row: str) -> None:

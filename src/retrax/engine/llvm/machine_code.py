@@ -26,7 +26,7 @@ _RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *_ARGUMENTS)
 _loaded: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
 
 
-def compiled(assembly: str, plainly: bool = False) -> "Compiled":
+def compile_code(assembly: str, plainly: bool = False) -> "Compiled":
     """Return the machine code of an assembly, the same object as long as one is in use.
 
     `plainly` compiles it with few passes, in less than half the time: for code that runs for less
@@ -134,7 +134,7 @@ def stored_code(name: str) -> bytes | None:
         return None
     try:
         with os.fdopen(handle, "rb") as file:
-            return _verified(name, file.read())
+            return _verify(name, file.read())
     except OSError:
         return None
 
@@ -149,21 +149,21 @@ def store_code(name: str, code: bytes) -> None:
         if not _is_trusted(folder):
             return
         with replacing(folder / f"{name}.kernel", private=True) as file:
-            file.write_bytes(_framed(name, code))
+            file.write_bytes(_frame(name, code))
     except OSError:
         return
 
 
-def _framed(name: str, code: bytes) -> bytes:
+def _frame(name: str, code: bytes) -> bytes:
     length = len(code).to_bytes(_LENGTH, "little")
     return b"".join([_FORMAT, _checksum(name, code), length, code])
 
 
-def _verified(name: str, content: bytes) -> bytes | None:
+def _verify(name: str, content: bytes) -> bytes | None:
     """Return the code in a file, or `None` if a single bit is not as it was written."""
     start = len(_FORMAT) + _CHECKSUM + _LENGTH
     code = content[start:]
-    return code if code and content == _framed(name, code) else None
+    return code if code and content == _frame(name, code) else None
 
 
 def _checksum(name: str, code: bytes) -> bytes:

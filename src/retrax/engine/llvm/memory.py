@@ -109,7 +109,7 @@ class BufferAccess:
     def read(self, value: Value, view: View, k: str) -> None:
         """Load the entries of a view from k on, one for each lane."""
         out = self.out
-        view, vector = self.plan.stored(view), out.type("float")
+        view, vector = self.plan.view_in_memory(view), out.type("float")
         places = self._places(view, k)
         if self.bodies > 1 and view.buffer.table is not None:
             one = out.let(f"load double, ptr {places[0]}")
@@ -159,7 +159,7 @@ class BufferAccess:
     def _places_at(self, view: View, index: Operand) -> Iterator[str]:
         """Return the addresses of the entries of a view at an index that each lane has itself."""
         out = self.out
-        view, places = self.plan.stored(view), out.name(index, "int")
+        view, places = self.plan.view_in_memory(view), out.name(index, "int")
         for lane in range(out.lanes):
             place = places
             if out.lanes > 1:
@@ -176,8 +176,8 @@ class BufferAccess:
         kind, vector = kind_of(operand), out.type("float")
         number = out.name(operand)
         if kind != "float":
-            number = out.let(out.converted(number, kind, "float"))
-        view = self.plan.stored(view)
+            number = out.let(out.convert(number, kind, "float"))
+        view = self.plan.view_in_memory(view)
         places = self._places(view, k)
         if len(places) == 1:
             self._store(view.buffer, number, places[0])

@@ -41,10 +41,10 @@ def architecture(capability: int) -> str:
     return f"sm_{older[-1]}"
 
 
-def compiled_ptx(assembly: str, processor: str) -> str:
+def compile_ptx(assembly: str, processor: str) -> str:
     """Return the PTX of a module with a kernel, for an architecture as `architecture` names it."""
     text = _CALLED.sub(lambda found: f"@__nv_{found[1] or found[2]}", assembly)
-    module = _parsed(text)
+    module = _parse(text)
     if "@__nv_" in text:
         _link_functions(module)
     machine = _target().create_target_machine(cpu=processor, features=_VERSION, opt=3)
@@ -65,7 +65,7 @@ def _target() -> llvm.Target:
     return llvm.Target.from_triple("nvptx64-nvidia-cuda")
 
 
-def _parsed(text: str) -> llvm.ModuleRef:
+def _parse(text: str) -> llvm.ModuleRef:
     _target()
     module = llvm.parse_assembly(text)
     module.verify()

@@ -167,7 +167,7 @@ class GPUTimeLoop(TimeLoop):
     def _since(self, name: str) -> str:
         return f"%{name}.since"
 
-    def _told_to_stop(self) -> str:
+    def _stop_signal(self) -> str:
         """Return false: a launch is short, and signals are heard after it."""
         return "false"
 
@@ -238,7 +238,7 @@ def assemble_function(program: Program, widths: Sequence[int]) -> str:
     for row, operand in enumerate(numbers(program.outputs)):
         number = out.name(operand, "float")
         if kind_of(operand) != "float":
-            number = out.let(out.converted(out.name(operand), kind_of(operand), "float"))
+            number = out.let(out.convert(out.name(operand), kind_of(operand), "float"))
         place = out.let(f"add i64 {out.let(f'mul i64 %members, {row}')}, %member")
         at = out.let(f"getelementptr double, ptr addrspace(1) %out, i64 {place}")
         out.line(f"store double {number}, ptr addrspace(1) {at}, align 8")
@@ -302,19 +302,21 @@ class WarpPrinter(BlockPrinter):
     def _each(self, loop: Each) -> None:
         out = self.out
         if self._apart:
-            with self._counted(loop, ("each", "thing"), loop.length) as k:
+            with self._count_rounds(loop, ("each", "thing"), loop.length) as k:
                 self._round(loop, k)
             return
         self.access.meet()
         # Lanes that store at places of their own do so together, round by round.
         self._apart = not stores_at(loop.body)
         if loop.in_order:
-            with self._counted(loop, ("each", "thing"), loop.length) as k:
+            with self._count_rounds(loop, ("each", "thing"), loop.length) as k:
                 self._round(loop, k)
         elif loop.length <= self.lanes:
             self._round(loop, self.access.own(loop.length, "0"))
         else:
-            with self._counted(loop, ("each", "block"), -(-loop.length // self.lanes)) as block:
+            with self._count_rounds(
+                loop, ("each", "block"), -(-loop.length // self.lanes)
+            ) as block:
                 first = out.let(f"mul i64 {block}, {self.lanes}")
                 self._round(loop, self.access.own(loop.length, first))
         self._apart = False

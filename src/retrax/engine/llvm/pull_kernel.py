@@ -92,7 +92,7 @@ class PullLoop(TimeLoop):
         out.line("br i1 %more.records, label %add, label %finish")
         out.begin("add")
         out.line("%record = sub i64 %left, 1")
-        added = self._added()
+        added = self._add_cotangents()
         out.line("br label %added")
         out.begin("added")
         out.line("br label %steps.head")
@@ -106,7 +106,7 @@ class PullLoop(TimeLoop):
         out.begin("told")
         self.memory.leave("1")
 
-    def _added(self) -> dict[Value, str]:
+    def _add_cotangents(self) -> dict[Value, str]:
         """Return cotangents with what is added to them at the end of a record."""
         out, registers = self.out, {}
         first = out.let(f"mul i64 %record, {self.width}")
@@ -148,7 +148,7 @@ class PullLoop(TimeLoop):
         self.memory.renew()
         out.line(f"br label %{latch}")
         out.begin(latch)
-        out.line(f"br i1 {self._told_to_stop()}, label %told, label %steps.head, !prof !0")
+        out.line(f"br i1 {self._stop_signal()}, label %told, label %steps.head, !prof !0")
 
 
 class _PullMemory(BodyMemory):

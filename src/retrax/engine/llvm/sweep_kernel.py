@@ -164,7 +164,7 @@ class _Sweep:
         out, kind = self.out, kind_of(operand)
         number = out.name(operand, "float") if kind == "float" else out.name(operand)
         if kind != "float":
-            number = out.let(out.converted(number, kind, "float"))
+            number = out.let(out.convert(number, kind, "float"))
         place = self._place(array, row, where)
         out.line(f"store {self.vector} {number}, ptr {place}, align 8")
 
@@ -174,7 +174,7 @@ class _Sweep:
         if value.kind == "float":
             out.line(f"{out.name(value)} = {out.copy(register, 'float')}")
         else:
-            out.line(f"{out.name(value)} = {out.converted(register, 'float', value.kind)}")
+            out.line(f"{out.name(value)} = {out.convert(register, 'float', value.kind)}")
 
 
 def _parts(items: tuple, counts: tuple[int, ...]) -> list[tuple]:

@@ -16,7 +16,7 @@ from retrax.engine.llvm.emitter import Emitter
 from retrax.engine.llvm.kernel import ATTRIBUTES, TimeLoop
 from retrax.engine.llvm.meeting import SCRATCH, meeting
 from retrax.engine.llvm.memory import BufferAccess
-from retrax.engine.passes.overlap import apart, touched
+from retrax.engine.passes.overlap import apart, list_accesses
 from retrax.engine.passes.placement import MemoryPlan
 from retrax.engine.program import (
     Buffer,
@@ -99,7 +99,7 @@ class TeamLoop(TimeLoop):
         out.begin("gone")
         out.line("ret i64 0")
 
-    def _told_to_stop(self) -> str:
+    def _stop_signal(self) -> str:
         """Return the message that the threads got where they last met, so that all do the same."""
         out = self.out
         return out.let(f"icmp eq i64 {out.let('load i64, ptr %told.at, align 8')}, 1")
@@ -166,7 +166,7 @@ class TeamPrinter(BlockPrinter):
             self.settle()
 
     def instruction(self, instruction: Instruction) -> None:
-        if self._inside or not any(touched(instruction)):
+        if self._inside or not any(list_accesses(instruction)):
             super().instruction(instruction)
             return
         match instruction:
@@ -186,7 +186,7 @@ class TeamPrinter(BlockPrinter):
         super().instruction(instruction)
 
     def _in_order(self, instruction: Instruction) -> None:
-        reads, writes = touched(instruction)
+        reads, writes = list_accesses(instruction)
         before = [*self._reads, *self._writes]
         if self._conflict(reads, self._writes) or self._conflict(writes, before):
             self.settle()

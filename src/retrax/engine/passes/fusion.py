@@ -30,7 +30,7 @@ from retrax.engine.program import (
     free_values,
     inner_blocks,
     kind_of,
-    made_by,
+    outputs_of,
     walk,
 )
 
@@ -41,8 +41,8 @@ def fuse(program: Program) -> Program:
         return program
     program = in_place(program)
     memory = program.memory
-    opening = _fused(memory.opening, _buffers(memory.first))
-    block = _fused(program.block, _buffers((*program.outputs, *memory.last)))
+    opening = _fuse(memory.opening, _buffers(memory.first))
+    block = _fuse(program.block, _buffers((*program.outputs, *memory.last)))
     return live(replace(program, block=block, memory=replace(memory, opening=opening)))
 
 
@@ -50,13 +50,13 @@ def _buffers(items: Iterable[object]) -> set[Buffer]:
     return {x for x in items if isinstance(x, Buffer)}
 
 
-def _fused(block: CodeBlock, results: Collection[Buffer] = ()) -> CodeBlock:
+def _fuse(block: CodeBlock, results: Collection[Buffer] = ()) -> CodeBlock:
     """Join the loops of a block; copies to its results are left to the plan of the memory."""
     done = _Joining()
     for instruction in block.instructions:
         if not isinstance(instruction, Each):
             for inner in inner_blocks(instruction):
-                inner.instructions = _fused(inner).instructions
+                inner.instructions = _fuse(inner).instructions
             done.append(instruction)
         elif instruction.in_order or _copies(instruction, results) or not done.takes(instruction):
             done.append(instruction)
@@ -95,7 +95,7 @@ class _Joining:
     def append(self, instruction: Instruction) -> None:
         slot = len(self.slots)
         self.slots.append([instruction])
-        for value in made_by(instruction):
+        for value in outputs_of(instruction):
             self.made[value.number] = slot
         if not isinstance(instruction, Operation):
             self.prints[slot] = Footprint(instruction)
@@ -118,14 +118,14 @@ class _Joining:
             if slot <= lowest or slot < first:
                 break
             if slot in hosts:
-                best = max(best, (_shared(self._host(slot), loop), slot))
+                best = max(best, (_count_shared(self._host(slot), loop), slot))
             if own.meets(self.prints[slot]):
                 break
         shared, slot = best
         if not shared:
             return False
         self._raise([x for x in scalars if self.made[x.out.number] > slot], slot)
-        joined = self.slots[slot][-1] = _joined(self._host(slot), loop)
+        joined = self.slots[slot][-1] = _join(self._host(slot), loop)
         self.prints[slot] = Footprint(joined)
         self._offer(slot, loop)
         return True
@@ -144,7 +144,7 @@ class _Joining:
             slot = self.made.get(value.number, -1)
             if slot <= first or value.number in scalars:
                 continue
-            maker = next((x for x in self.slots[slot] if value in made_by(x)), None)
+            maker = next((x for x in self.slots[slot] if value in outputs_of(x)), None)
             if isinstance(maker, Operation):
                 scalars[value.number] = maker
                 waiting += [x for x in maker.operands if isinstance(x, Value)]
@@ -163,28 +163,28 @@ class _Joining:
                     self.made[x.out.number] = slot
 
 
-def _shared(host: Each, loop: Each) -> int:
+def _count_shared(host: Each, loop: Each) -> int:
     """Count the numbers a round of both loops would have in common; 0 if they cannot be one."""
     made = {view for view, _ in host.writes}
     written = {view.buffer for view in made}
-    read = {view.buffer for _, view in host.reads} | _looked_up(host)
+    read = {view.buffer for _, view in host.reads} | _look_up(host)
     views = [view for _, view in loop.reads]
     targets = [view for view, _ in loop.writes]
     if (
         any(view.buffer in written and view not in made for view in views)
         or any(view.buffer in read for view in targets)
         or any(not apart(view, other) for view in targets for other in made)
-        or not _looked_up(loop).isdisjoint(written)
+        or not _look_up(loop).isdisjoint(written)
     ):
         return 0
-    known = _known(host)
+    known = _round_memory(host)
     common = [known[view] for view in views if view in known]
     # LLVM takes two fences around one number for the same.
     fenced = {x.operands[0] for x in host.body.instructions if _is_fence(x)}
     return 0 if any(x in fenced for x in common) else len(common)
 
 
-def _looked_up(loop: Each) -> set[Buffer]:
+def _look_up(loop: Each) -> set[Buffer]:
     return {x.view.buffer for x in walk(loop.body) if isinstance(x, LoadAt)}
 
 
@@ -192,9 +192,9 @@ def _is_fence(instruction: Instruction) -> TypeGuard[Operation]:
     return isinstance(instruction, Operation) and instruction.name == "stored"
 
 
-def _joined(host: Each, loop: Each) -> Each:
+def _join(host: Each, loop: Each) -> Each:
     """Put the rounds of one loop behind those of another, with a fence between them."""
-    known = _known(host)
+    known = _round_memory(host)
     passed: list[Instruction] = []
     for value, view in loop.reads:
         if view in known:
@@ -205,6 +205,6 @@ def _joined(host: Each, loop: Each) -> Each:
     return Each(host.length, (*host.reads, *reads), CodeBlock(body), (*host.writes, *loop.writes))
 
 
-def _known(loop: Each) -> dict[View, Operand]:
+def _round_memory(loop: Each) -> dict[View, Operand]:
     """Return what a round has of memory: the numbers that it reads and those that it makes."""
     return {view: value for value, view in loop.reads} | dict(loop.writes)

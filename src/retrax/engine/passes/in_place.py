@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import chain
 
 from retrax.engine.passes.live import buffers_of
-from retrax.engine.passes.overlap import touched
+from retrax.engine.passes.overlap import list_accesses
 from retrax.engine.program import (
     Buffer,
     Choose,
@@ -64,7 +64,7 @@ def _in_place(block: CodeBlock, ports: Iterable[object]) -> CodeBlock:
         some, others = names.alike(source), names.alike(target)
         if some is not others and not any(ways.meet(a, b) for a in some for b in others):
             names.join(source, target)
-    return _with_choices_seen(_renamed(block, names))
+    return _note_choices(_rename(block, names))
 
 
 def _loops(block: CodeBlock) -> Iterator[Each]:
@@ -207,7 +207,7 @@ class _Names:
         return self.alike(buffer)[0]
 
 
-def _renamed(block: CodeBlock, names: _Names) -> CodeBlock:
+def _rename(block: CodeBlock, names: _Names) -> CodeBlock:
     """Give buffers that have become one the same name; drop copies between them."""
 
     def at(view: View) -> View:
@@ -229,17 +229,17 @@ def _renamed(block: CodeBlock, names: _Names) -> CodeBlock:
                 instruction = replace(
                     instruction,
                     reads=tuple((value, at(view)) for value, view in instruction.reads),
-                    body=_renamed(instruction.body, names),
+                    body=_rename(instruction.body, names),
                     writes=changed,
                 )
             case _:
                 for inner in inner_blocks(instruction):
-                    inner.instructions = _renamed(inner, names).instructions
+                    inner.instructions = _rename(inner, names).instructions
         kept.append(instruction)
     return CodeBlock(kept)
 
 
-def _with_choices_seen(block: CodeBlock) -> CodeBlock:
+def _note_choices(block: CodeBlock) -> CodeBlock:
     """Note for each choice which of the buffers that its blocks write others see."""
     users = _uses(block)
     for choice in walk(block):
@@ -256,6 +256,6 @@ def _uses(block: CodeBlock) -> Counter[Buffer]:
     """Count the views of each buffer that a block reads or writes."""
     uses: Counter[Buffer] = Counter()
     for instruction in block.instructions:
-        for views in touched(instruction):
+        for views in list_accesses(instruction):
             uses.update(view.buffer for view in views)
     return uses

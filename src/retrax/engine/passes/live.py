@@ -27,9 +27,9 @@ def live(program: Program) -> Program:
     """Remove dead instructions, loop variables and choices from a program."""
     needed: set[Value | Buffer] = set(_values(program.outputs))
     needed.update(_values(program.memory.last))
-    opening = _swept(program.memory.opening, set(_values(program.memory.first)), {})
+    opening = _sweep(program.memory.opening, set(_values(program.memory.first)), {})
     memory = replace(program.memory, opening=opening)
-    return replace(program, block=_swept(program.block, needed, {}), memory=memory)
+    return replace(program, block=_sweep(program.block, needed, {}), memory=memory)
 
 
 # The loop variables that were found to be live, by the identity of their loop. Loops in loops are
@@ -60,7 +60,7 @@ def buffers_of(block: CodeBlock) -> tuple[set[Buffer], set[Buffer]]:
     return read, written
 
 
-def _swept(block: CodeBlock, needed: set[Value | Buffer], known: _Wanted) -> CodeBlock:
+def _sweep(block: CodeBlock, needed: set[Value | Buffer], known: _Wanted) -> CodeBlock:
     """Select the live instructions of a block; add what they read to `needed`."""
     kept: list[Instruction] = []
     for instruction in reversed(block.instructions):
@@ -72,7 +72,7 @@ def _swept(block: CodeBlock, needed: set[Value | Buffer], known: _Wanted) -> Cod
             case Choose(outs=outs, buffers=buffers):
                 if needed.isdisjoint(outs) and needed.isdisjoint(buffers):
                     continue
-                instruction = _swept_choice(instruction, needed, known)
+                instruction = _sweep_choice(instruction, needed, known)
             case While() | Repeat():
                 # A buffer written in one round may be read in the next.
                 inside, written = buffers_of(instruction.body)
@@ -81,7 +81,7 @@ def _swept(block: CodeBlock, needed: set[Value | Buffer], known: _Wanted) -> Cod
                 if needed.isdisjoint(instruction.carried) and needed.isdisjoint(written):
                     continue
                 needed |= inside
-                instruction = _swept_loop(instruction, needed, known)
+                instruction = _sweep_loop(instruction, needed, known)
             case LoadEntry(out=out, buffer=buffer):
                 if out not in needed:
                     continue
@@ -100,14 +100,14 @@ def _swept(block: CodeBlock, needed: set[Value | Buffer], known: _Wanted) -> Cod
                     continue
                 needed.update(_values([index, operand]))
             case Each():
-                instruction = _swept_each(instruction, needed, known)
+                instruction = _sweep_each(instruction, needed, known)
                 if instruction is None:
                     continue
         kept.append(instruction)
     return CodeBlock(kept[::-1])
 
 
-def _swept_each(loop: Each, needed: set[Value | Buffer], known: _Wanted) -> Each | None:
+def _sweep_each(loop: Each, needed: set[Value | Buffer], known: _Wanted) -> Each | None:
     writes = tuple((view, x) for view, x in loop.writes if view.buffer in needed)
     read, stored = buffers_of(loop.body)
     if not writes and needed.isdisjoint(loop.carried) and needed.isdisjoint(stored):
@@ -117,26 +117,26 @@ def _swept_each(loop: Each, needed: set[Value | Buffer], known: _Wanted) -> Each
         needed |= read
     needed.update(_values(x for _, x in writes))
     needed.update(_values((*loop.updated, *loop.initial)))
-    body = _swept(loop.body, needed, known)
+    body = _sweep(loop.body, needed, known)
     reads = tuple((v, view) for v, view in loop.reads if v in needed)
     needed.update(view.buffer for _, view in reads)
     return Each(loop.length, reads, body, writes, loop.carried, loop.initial, loop.updated)
 
 
-def _swept_choice(choice: Choose, needed: set[Value | Buffer], known: _Wanted) -> Choose:
+def _sweep_choice(choice: Choose, needed: set[Value | Buffer], known: _Wanted) -> Choose:
     wanted = [k for k, out in enumerate(choice.outs) if out in needed]
     results = tuple(tuple(r[k] for k in wanted) for r in choice.results)
     blocks = []
     for block, result in zip(choice.blocks, results, strict=True):
         needed.update(_values(result))
-        blocks.append(_swept(block, needed, known))
+        blocks.append(_sweep(block, needed, known))
     needed.update(_values([choice.index]))
     outs = tuple(choice.outs[k] for k in wanted)
     buffers = tuple(buffer for buffer in choice.buffers if buffer in needed)
     return Choose(choice.index, tuple(blocks), results, outs, buffers)
 
 
-def _swept_loop(
+def _sweep_loop(
     loop: While | Repeat, needed: set[Value | Buffer], known: _Wanted
 ) -> While | Repeat:
     """Loop variables are live if used after the loop, by its test, or by live loop variables."""
@@ -147,8 +147,8 @@ def _swept_loop(
             inside.update(_values([loop.test]))
         wanted = wanted | {k for k, v in enumerate(loop.carried) if v in inside}
         inside.update(_values(loop.updated[k] for k in wanted))
-        body = _swept(loop.body, inside, known)
-        condition = _swept(loop.condition, inside, known) if isinstance(loop, While) else None
+        body = _sweep(loop.body, inside, known)
+        condition = _sweep(loop.condition, inside, known) if isinstance(loop, While) else None
         grown = wanted | {k for k, v in enumerate(loop.carried) if v in inside}
         if grown == wanted:
             break

@@ -18,7 +18,7 @@ from retrax.engine.program import (
 _Views = dict[int, list[View]]
 
 
-def touched(instruction: Instruction) -> tuple[list[View], list[View]]:
+def list_accesses(instruction: Instruction) -> tuple[list[View], list[View]]:
     """List what an instruction, with all that it holds, reads and writes in memory."""
     reads, writes = [], []
     for x in walk(CodeBlock([instruction])):
@@ -41,7 +41,7 @@ class Footprint:
     """What an instruction reads and writes in memory."""
 
     def __init__(self, instruction: Instruction):
-        reads, writes = touched(instruction)
+        reads, writes = list_accesses(instruction)
         self.reads, self.writes = _by_buffer(reads), _by_buffer(writes)
 
     def meets(self, other: "Footprint") -> bool:

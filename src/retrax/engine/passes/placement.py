@@ -64,9 +64,9 @@ class MemoryPlan:
         """Return where an entry lies in its buffer."""
         return place_of(buffer, index, self.widths.get(buffer, 1))
 
-    def stored(self, view: View) -> View:
+    def view_in_memory(self, view: View) -> View:
         """View the same entries where they lie in memory."""
-        return stored(view, self.widths.get(view.buffer, 1))
+        return view_in_columns(view, self.widths.get(view.buffer, 1))
 
     def reserve(self, buffer: Buffer) -> None:
         """Give a buffer memory that no other has had."""
@@ -83,14 +83,14 @@ class MemoryPlan:
         """
         results = {x for x in outputs if isinstance(x, Buffer)}
         lasting = {*results, *given}
-        block, columns = coalesced(block, results, given, self.widths)
+        block, columns = coalesce(block, results, given, self.widths)
         for buffer, (result, column) in columns.items():
             if result not in self.offsets:
                 self.reserve(result)
             self.within[buffer] = result, self.place_of(result, column)
             self.offsets[buffer] = self.offsets[result] + self.place_of(result, column)
             lasting.add(buffer)
-        touched = [list(_touched(instruction)) for instruction in block.instructions]
+        touched = [list(_list_buffers(instruction)) for instruction in block.instructions]
         last = {buffer: k for k, buffers in enumerate(touched) for buffer in buffers}
         for k, buffers in enumerate(touched):
             for buffer in buffers:
@@ -113,7 +113,7 @@ class MemoryPlan:
             self.reserve(buffer)
 
 
-def _touched(instruction: Instruction) -> Iterator[Buffer]:
+def _list_buffers(instruction: Instruction) -> Iterator[Buffer]:
     """List the buffers that an instruction reads and writes, in the order of its code."""
     if isinstance(instruction, LoadEntry | StoreEntry):
         yield instruction.buffer
@@ -123,7 +123,7 @@ def _touched(instruction: Instruction) -> Iterator[Buffer]:
         yield from (view.buffer for _, view in instruction.reads)
     for block in inner_blocks(instruction):
         for inner in block.instructions:
-            yield from _touched(inner)
+            yield from _list_buffers(inner)
     if isinstance(instruction, Each):
         yield from (view.buffer for view, _ in instruction.writes)
 
@@ -150,7 +150,7 @@ def widths(program: Program, alike: Iterable[tuple[Buffer, Buffer]]) -> Widths:
     }
 
 
-def stored(view: View, width: int) -> View:
+def view_in_columns(view: View, width: int) -> View:
     """View the same entries of a buffer that is stored in columns."""
     if width == 1:
         return view
@@ -161,15 +161,15 @@ def stored(view: View, width: int) -> View:
 def place_of(buffer: Buffer, index: int, width: int) -> int:
     """Return where an entry of a buffer is stored."""
     thing, column = divmod(index, width)
-    return column * _filled(buffer.length // width) + thing
+    return column * _fill_line(buffer.length // width) + thing
 
 
 def size_of(buffer: Buffer, width: int) -> int:
     """Count the numbers that the memory of a buffer has room for."""
-    return width * _filled(buffer.length // width)
+    return width * _fill_line(buffer.length // width)
 
 
-def _filled(length: int) -> int:
+def _fill_line(length: int) -> int:
     """Return the length of a column with what fills its last cache line.
 
     It is a line more where columns would be pages apart and compete for the same cache.
@@ -178,7 +178,7 @@ def _filled(length: int) -> int:
     return filled if filled % _PAGE else filled + LINE
 
 
-def coalesced(
+def coalesce(
     block: CodeBlock, results: Collection[Buffer], given: Collection[Buffer], widths: Widths
 ) -> tuple[CodeBlock, Columns]:
     """Drop loops that only copy buffers to results; return where those buffers are made.
@@ -189,7 +189,7 @@ def coalesced(
     columns: Columns = {}
     later: set[Buffer] = {*given, *results}
     for instruction in reversed(block.instructions):
-        moved = _moved(instruction, results, widths)
+        moved = _find_copies(instruction, results, widths)
         if moved is None or any(buffer in later or buffer in columns for buffer in moved):
             kept.append(instruction)
             later |= buffers_of(CodeBlock([instruction]))[1]
@@ -198,7 +198,9 @@ def coalesced(
     return CodeBlock(kept[::-1]), columns
 
 
-def _moved(instruction: object, results: Collection[Buffer], widths: Widths) -> Columns | None:
+def _find_copies(
+    instruction: object, results: Collection[Buffer], widths: Widths
+) -> Columns | None:
     """Find the buffers that a loop copies as they are to all columns of results, or `None`."""
     if not isinstance(instruction, Each) or instruction.body.instructions or instruction.carried:
         return None

@@ -22,8 +22,8 @@ from retrax.engine.program import (
     Value,
     While,
     inner_blocks,
-    made_by,
     operands_of,
+    outputs_of,
     walk,
 )
 
@@ -44,7 +44,7 @@ def sink(program: Program) -> Program:
     """Move costly sides of choices into blocks of their own."""
     users: _Users = {}
     blocks, memory = (program.block, program.memory.opening), program.memory
-    made = [x.number for block in blocks for i in walk(block) for x in made_by(i)]
+    made = [x.number for block in blocks for i in walk(block) for x in outputs_of(i)]
     numbers = count(1 + max([*made, *(x.number for x in (*program.inputs, *memory.items))]))
 
     def fresh(like: Value) -> Value:
@@ -115,7 +115,7 @@ def _costly_side(
     after the first choice may need its outcome, and waits for the next round.
     """
 
-    def chosen(reader: Operation, value: Value) -> bool:
+    def is_chosen(reader: Operation, value: Value) -> bool:
         """Return whether the reader, of this block, takes the value only by the predicate."""
         p, *cases = reader.operands
         wanted = reader.name == "select" and p == predicate and cases[side] == value
@@ -139,7 +139,7 @@ def _costly_side(
         k = -heappop(waiting)
         value = at[k].out
         readers = users.get(value, [None])
-        if all(r is not None and (r.out in apart or chosen(r, value)) for r in readers):
+        if all(r is not None and (r.out in apart or is_chosen(r, value)) for r in readers):
             apart[value] = k
             outside = [places[r.out][0] for r in readers if r is not None and r.out not in apart]
             first = min([first, *outside])

@@ -74,7 +74,7 @@ class Arithmetic:
         last = self.entrywise("and", self.entrywise("ne", y, y), self.entrywise("eq", x, x))
         return self.entrywise("or", less, last)
 
-    def guarded(self, operation: str, *ins: Operands) -> Operands:
+    def guard(self, operation: str, *ins: Operands) -> Operands:
         """Emit one operation for each entry; keep products of zero with what may be infinite.
 
         They are NaN there. Zeros among other numbers are those of matrices and directions, and

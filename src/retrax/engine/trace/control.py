@@ -18,7 +18,7 @@ from retrax.engine.axes.loops import (
     Operands,
     entry,
     kind_of_cell,
-    shifted,
+    slice_axis,
     stays,
 )
 from retrax.engine.axes.rules import KeptRules, Plain
@@ -62,7 +62,7 @@ class ControlRules:
             ins[n_cond + n_body :],
         )
         initial = self.in_memory(p["body_jaxpr"], initial)
-        carried = self.carried(initial)
+        carried = self.carry(initial)
         self.build.open()
         (test,) = self.closed(p["cond_jaxpr"], [*cond_consts, *carried])
         batched = len(test.shape) > 0
@@ -101,9 +101,9 @@ class ControlRules:
         loop.updated = (*loop.updated, following)
         self.build.append(loop)
         endless = self.build.emit("ge", count, MOST_ROUNDS)
-        return [self.lost(endless, x) for x in carried]
+        return [self.invalidate(endless, x) for x in carried]
 
-    def lost(self, endless: Operand, x: Plain) -> Plain:
+    def invalidate(self, endless: Operand, x: Plain) -> Plain:
         """Turn the floats of an array into NaN if a loop was cut off."""
         if isinstance(x, KeptArray):
             floats = all(kind_of_cell(cell) == "float" for cell in x.cells.ravel())
@@ -139,7 +139,7 @@ class ControlRules:
         like = next((x for x in arrays if isinstance(x, KeptArray)), None)
         if like is None:
             return self.arithmetic.entrywise("select", *_plain(arrays))
-        aligned = [self.kept.aligned(x, like) for x in arrays]
+        aligned = [self.kept.align(x, like) for x in arrays]
         (cells,) = self.loops.along(
             like.length, lambda *xs: [self.arithmetic.entrywise("select", *xs)], aligned
         )
@@ -160,14 +160,14 @@ class ControlRules:
             return self.alike(p["jaxpr"], consts, xs, length)
         if kept or (stacked and length > _UNROLL):
             if any(isinstance(x, KeptArray) for x in initial):
-                return self.counted(p, consts, initial, xs)
+                return self.count_rounds(p, consts, initial, xs)
             return self.one_after_the_other(p, consts, initial, xs)
         order = list(reversed(range(length)) if p["reverse"] else range(length))
         rounds = _plain(xs)
         constant = all(not isinstance(x, Value) for x in _all(rounds))
         if stacked or not constant:
-            return self.unrolled(p["jaxpr"], consts, initial, rounds, order)
-        carried = self.carried(initial)
+            return self.unroll(p["jaxpr"], consts, initial, rounds, order)
+        carried = self.carry(initial)
         columns = [self.fresh(np.asarray(x[0], object)) for x in rounds]
         self.build.open()
         updated = self.closed(p["jaxpr"], [*consts, *carried, *columns])
@@ -201,24 +201,24 @@ class ControlRules:
         first = _plain(initial)
         length, n_carry = p["length"], len(initial)
 
-        def turned(x: KeptArray) -> KeptArray:
-            return shifted(x, length - 1, length, -1) if p["reverse"] else x
+        def turn(x: KeptArray) -> KeptArray:
+            return slice_axis(x, length - 1, length, -1) if p["reverse"] else x
 
         def body(carried: list[Operands], here: list[Operands]) -> tuple[list[Plain], list[Plain]]:
             outs = self.closed(p["jaxpr"], [*consts, *carried, *here])
             return outs[:n_carry], outs[n_carry:]
 
-        arrays = [turned(self.along_first(x)) for x in xs]
+        arrays = [turn(self.along_first(x)) for x in xs]
         carried, cells = self.loops.sequential(length, body, first, arrays)
-        return [*carried, *(turned(KeptArray(c, 0, length)) for c in cells)]
+        return [*carried, *(turn(KeptArray(c, 0, length)) for c in cells)]
 
-    def counted(
+    def count_rounds(
         self, p: Mapping[str, Any], consts: list[Plain], initial: list[Plain], xs: list[Plain]
     ) -> list[Plain]:
         """Scan along a kept axis, carrying arrays with one: a loop that counts its rounds."""
         length, n_carry = p["length"], len(initial)
         arrays = [self.along_first(x) for x in xs]
-        carried, count = self.carried(initial), self.build.value("int")
+        carried, count = self.carry(initial), self.build.value("int")
         self.build.open()
         test = self.build.emit("lt", count, length)
         condition = self.close()
@@ -226,7 +226,7 @@ class ControlRules:
         place = self.build.emit("sub", length - 1, count) if p["reverse"] else count
         here = [self.loops.entry_at(x, place) for x in arrays]
         outs = self.closed(p["jaxpr"], [*consts, *carried, *here])
-        stacked = [self.collected(x, place, length) for x in outs[n_carry:]]
+        stacked = [self.collect(x, place, length) for x in outs[n_carry:]]
         updated = self.hand_over(outs[:n_carry], carried)
         following = self.build.emit("add", count, 1)
         body = self.close()
@@ -242,7 +242,7 @@ class ControlRules:
         )
         return [*carried, *stacked]
 
-    def collected(self, x: Plain, place: Operand, length: int) -> KeptArray:
+    def collect(self, x: Plain, place: Operand, length: int) -> KeptArray:
         """Store what a round has made at its place in new buffers."""
         if isinstance(x, KeptArray):
             raise Unscalarisable("a 'scan' along a long axis collects arrays with one")
@@ -258,7 +258,7 @@ class ControlRules:
             raise Unscalarisable("a 'scan' goes along a short axis of an array with a long one")
         return x
 
-    def unrolled(
+    def unroll(
         self,
         body: ClosedJaxpr,
         consts: list[Plain],
@@ -276,9 +276,9 @@ class ControlRules:
             outs = self.closed(body, [*consts, *carried, *(np.asarray(x[k], object) for x in xs)])
             carried, stacked[k] = outs[:n_carry], outs[n_carry:]
         columns = zip(*(stacked[k] for k in sorted(stacked)), strict=True)
-        return [*carried, *map(self.stacked, columns)]
+        return [*carried, *map(self.stack, columns)]
 
-    def stacked(self, parts: Sequence[Plain]) -> Plain:
+    def stack(self, parts: Sequence[Plain]) -> Plain:
         """Put what the rounds of a loop have made one after the other."""
         if any(isinstance(x, KeptArray) for x in parts):
             return self.kept.stack(*parts, axis=0)
@@ -297,27 +297,27 @@ class ControlRules:
             results.append(self.closed(branch, arguments))
             self.loops.flush()
             frames.append(self.build.suspend())
-        merged = [self.merged(same) for same in zip(*results, strict=True)]
+        merged = [self.merge(same) for same in zip(*results, strict=True)]
         blocks = []
         for frame, outs in zip(frames, results, strict=True):
             self.build.resume(frame)
-            outs[:] = self.handed_over(outs, merged)
+            outs[:] = self.copy_results(outs, merged)
             blocks.append(self.close())
         rows, kept = tuple(map(_all, results)), [x for x in merged if isinstance(x, KeptArray)]
         made = tuple(view.buffer for x in kept for view in x.cells.ravel())
         self.build.append(Choose(which, tuple(blocks), rows, _all(merged), made))
         return merged
 
-    def merged(self, results: Sequence[Plain]) -> Plain:
+    def merge(self, results: Sequence[Plain]) -> Plain:
         """Make variables for a result of a choice, or buffers where it has a kept axis."""
         like = next((x for x in results if isinstance(x, KeptArray)), None)
         if like is None:
             return self.fresh(_plain(results)[0])
         return self.loops.new_buffers(like)
 
-    def handed_over(self, outs: Sequence[Plain], merged: Sequence[Plain]) -> list[Plain]:
+    def copy_results(self, outs: Sequence[Plain], merged: Sequence[Plain]) -> list[Plain]:
         """Copy the arrays that a block has made to the buffers of a choice, and return all."""
-        outs = [self.stored_like(x, like) for x, like in zip(outs, merged, strict=True)]
+        outs = [self.store_like(x, like) for x, like in zip(outs, merged, strict=True)]
         for x, like in zip(outs, merged, strict=True):
             if isinstance(x, KeptArray) and isinstance(like, KeptArray):
                 self.loops.copy(self.kept.with_axis(x, like), list(like.cells.ravel()))
@@ -337,7 +337,7 @@ class ControlRules:
             for x in initial
         ]
 
-    def carried(self, initial: Sequence[Plain]) -> list[Plain]:
+    def carry(self, initial: Sequence[Plain]) -> list[Plain]:
         """Make new variables for what a loop carries, and buffers that hold it at first."""
         self.loops.flush()
         carried = []
@@ -350,7 +350,7 @@ class ControlRules:
 
     def hand_over(self, updated: Sequence[Plain], carried: Sequence[Plain]) -> list[Plain]:
         """Copy what a round has made to the buffers that the next one reads, and return it."""
-        updated = [self.stored_like(u, c) for u, c in zip(updated, carried, strict=True)]
+        updated = [self.store_like(u, c) for u, c in zip(updated, carried, strict=True)]
         pairs = [
             (u, c)
             for u, c in zip(updated, carried, strict=True)
@@ -368,7 +368,7 @@ class ControlRules:
             self.loops.copy(u, list(c.cells.ravel()))
         return updated
 
-    def stored_like(self, x: Plain, like: Plain) -> Plain:
+    def store_like(self, x: Plain, like: Plain) -> Plain:
         """Keep the axis of an array if `like` keeps it; take it apart if not."""
         if isinstance(like, KeptArray):
             return x if isinstance(x, KeptArray) else self.loops.keep(x, like.axis)

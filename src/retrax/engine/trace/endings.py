@@ -20,11 +20,11 @@ def ends(build: Builder, loop: While) -> bool:
 
 def _grows(build: Builder, value: Value, updated: Operand) -> bool:
     """Return whether a round adds to a count; under `vmap`, that of a member which goes on."""
-    chosen = build.made(updated, "select")
+    chosen = build.operands_of(updated, "select")
     if chosen is not None:
         _, otherwise, then = chosen
         return otherwise == value and _grows(build, value, then)
-    added = build.made(updated, "add")
+    added = build.operands_of(updated, "add")
     if added is None or value not in added:
         return False
     (step,) = [x for x in added if x != value] or [value]
@@ -32,14 +32,14 @@ def _grows(build: Builder, value: Value, updated: Operand) -> bool:
 
 
 def _fails(build: Builder, test: Operand, counts: set[Value], changing: set[Value]) -> bool:
-    both = build.made(test, "and")
+    both = build.operands_of(test, "and")
     if both is not None:
         return any(_fails(build, x, counts, changing) for x in both)
-    either = build.made(test, "or")
+    either = build.operands_of(test, "or")
     if either is not None:
         return all(_fails(build, x, counts, changing) for x in either)
     for name, (count, most) in (("lt", (0, 1)), ("le", (0, 1)), ("gt", (1, 0)), ("ge", (1, 0))):
-        compared = build.made(test, name)
+        compared = build.operands_of(test, name)
         if compared is not None:
             bound = compared[most]
             return compared[count] in counts and kind_of(bound) != "float" and bound not in changing

@@ -31,7 +31,7 @@ from retrax.engine.trace.scatters import Scatters
 from retrax.engine.trace.tables import Tables
 from retrax.errors import BadInput
 from retrax.numerics.bits import words_of
-from retrax.numerics.host.program import packed_keys, unpacked_keys
+from retrax.numerics.host.program import pack_keys, unpack_keys
 from retrax.numerics.jax_hints import KEPT_AXIS
 from retrax.numerics.known import LEAKED
 
@@ -62,7 +62,7 @@ def _constant(x: Any, dtype: np.dtype | None = None) -> Operands | Opaque:
         if not is_key(x.dtype):
             return Opaque(x)
         with jax.ensure_compile_time_eval():
-            x = packed_keys(words_of(x))
+            x = pack_keys(words_of(x))
     if isinstance(x, Tracer):
         raise BadInput(LEAKED)
     x = np.asarray(x, dtype)
@@ -82,7 +82,7 @@ def _array(x: Any, dtype: np.dtype) -> Any:
     if isinstance(x, Opaque):
         return x.array
     if is_key(dtype):
-        words: Any = unpacked_keys(x.astype(np.uint64))
+        words: Any = unpack_keys(x.astype(np.uint64))
         return jax.random.wrap_key_data(words, impl="threefry2x32")
     return np.array(x, dtype)
 
@@ -107,15 +107,17 @@ class Evaluator:
         self.matrices = LinearAlgebra(self.arithmetic)
         self.tables = Tables(self.arithmetic, self.kept)
         self.scatters = Scatters(self.arithmetic, self.kept)
-        self.control = ControlRules(build, self.loops, self.arithmetic, self.kept, self.closed)
+        self.control = ControlRules(
+            build, self.loops, self.arithmetic, self.kept, self.evaluate_closed
+        )
 
-    def closed(
+    def evaluate_closed(
         self, closed: jex.ClosedJaxpr, arguments: Sequence[Known]
     ) -> list[Operands | KeptArray]:
         """Evaluate a closed jaxpr; return kept arrays and operands, none of them flat."""
-        return [self.loops.plain(x) for x in self.inlined(closed, arguments)]
+        return [self.loops.plain(x) for x in self.inline(closed, arguments)]
 
-    def inlined(self, closed: jex.ClosedJaxpr, arguments: Sequence[Known]) -> list[ProgramArray]:
+    def inline(self, closed: jex.ClosedJaxpr, arguments: Sequence[Known]) -> list[ProgramArray]:
         return self.jaxpr(closed.jaxpr, [_constant(c) for c in closed.consts], arguments)
 
     def jaxpr(
@@ -170,29 +172,29 @@ class Evaluator:
     def call(self, params: Mapping[str, Any], ins: Sequence[Known]) -> list[Any]:
         inner = next(params[k] for k in ("jaxpr", "call_jaxpr", "fun_jaxpr") if k in params)
         if hasattr(inner, "consts"):
-            return self.inlined(inner, ins)
+            return self.inline(inner, ins)
         return self.jaxpr(inner, [], ins)
 
-    def named(self, equation: jex.JaxprEqn, x: Operands | KeptArray) -> Operands | KeptArray:
+    def keep_named(self, equation: jex.JaxprEqn, x: Operands | KeptArray) -> Operands | KeptArray:
         """Keep an axis if its name asks for it; other names do nothing."""
         asked = equation.params["name"] == KEPT_AXIS and not self.unroll
         if isinstance(x, KeptArray) or not asked or self.loops.inside or len(x) < _SHORTEST_KEPT:
             return x
         return self.loops.keep(x, 0)
 
-    def expanded(self, equation: jex.JaxprEqn, ins: Sequence[Known]) -> list[ProgramArray]:
+    def expand(self, equation: jex.JaxprEqn, ins: Sequence[Known]) -> list[ProgramArray]:
         """Expand a call of JAX 0.11 with derivative rules of its own."""
         called = equation.params["_prim"]
 
         def results(*arguments: Any) -> list[jax.Array]:
             return jax.tree.leaves(called.expand(*jax.tree.unflatten(called.in_tree, arguments)))
 
-        return self.written_out(results, equation, ins)
+        return self.write_out(results, equation, ins)
 
-    def written_out(
+    def write_out(
         self, function: Callable[..., Any], equation: jex.JaxprEqn, ins: Sequence[Known]
     ) -> list[ProgramArray]:
         """Evaluate a function of JAX's in place of an equation."""
         avals: list[Any] = [v.aval for v in equation.invars]
         shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
-        return [*self.closed(jax.make_jaxpr(function)(*shapes), ins)]
+        return [*self.evaluate_closed(jax.make_jaxpr(function)(*shapes), ins)]

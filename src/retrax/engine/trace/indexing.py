@@ -69,7 +69,7 @@ class Indexing:
         operand, indices, updates = ins
         old = np.arange(operand.size).reshape(operand.shape)
         new = np.arange(operand.size, operand.size + updates.size).reshape(updates.shape)
-        places = self._scattered(equation, old, indices, new).astype(int)
+        places = self._scatter(equation, old, indices, new).astype(int)
         return np.asarray(np.concatenate([operand.ravel(), updates.ravel()])[places], object)
 
     def scatter_add(self, equation: Equation, ins: list[Operands]) -> Operands:
@@ -79,13 +79,13 @@ class Indexing:
         nothing, one = np.zeros(operand.shape, int), np.zeros(updates.shape, int)
         for place in np.ndindex(*updates.shape):
             one[place] = 1
-            for target in np.argwhere(self._scattered(equation, nothing, indices, one)):
+            for target in np.argwhere(self._scatter(equation, nothing, indices, one)):
                 index = tuple(target)
                 out[index] = self.emit("add", entry(out, index), entry(updates, place))
             one[place] = 0
         return out
 
-    def _scattered(
+    def _scatter(
         self, equation: Equation, old: np.ndarray, indices: Operands, new: np.ndarray
     ) -> np.ndarray:
         _require_constant(equation, indices)
@@ -112,9 +112,9 @@ class Indexing:
 
     def dynamic_update_slice(self, equation: Equation, ins: list[Operands]) -> Operands:
         x, update, *starts = ins
-        return self._updated(x, update, [entry(s) for s in starts])
+        return self._update(x, update, [entry(s) for s in starts])
 
-    def _updated(self, x: Operands, update: Operands, starts: Sequence[Operand]) -> Operands:
+    def _update(self, x: Operands, update: Operands, starts: Sequence[Operand]) -> Operands:
         """Replace a part of an array, from `starts` on, one axis after the other."""
         if not starts:
             return update
@@ -127,13 +127,13 @@ class Indexing:
                 continue
             new = np.array(x, object)
             for i in range(size):
-                new[k + i, ...] = self._updated(
+                new[k + i, ...] = self._update(
                     np.asarray(x[k + i], object), np.asarray(update[i], object), others
                 )
             cases.append(new)
-        return self._chosen(cases, start)
+        return self._choose(cases, start)
 
-    def _chosen(self, cases: Sequence[Operands], place: Operand) -> Operands:
+    def _choose(self, cases: Sequence[Operands], place: Operand) -> Operands:
         """Choose the case at a place; the first or the last one if the place is outside."""
         last = len(cases) - 1
         if not isinstance(place, Value):

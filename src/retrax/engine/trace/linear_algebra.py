@@ -40,7 +40,7 @@ class LinearAlgebra:
             pivots[k] = self._largest(a[k:, k], k)
             for i in range(k + 1, rows):
                 here = self.emit("eq", entry(pivots, (k,)), constant(i, "i32"))
-                a[k], a[i] = self._chosen(here, a[k], a[i]), self._chosen(here, a[i], a[k])
+                a[k], a[i] = self._choose(here, a[k], a[i]), self._choose(here, a[i], a[k])
                 first, other = entry(order, (k,)), entry(order, (i,))
                 order[k] = self.emit("select", here, first, other)
                 order[i] = self.emit("select", here, other, first)
@@ -63,7 +63,7 @@ class LinearAlgebra:
             size = self.emit("select", larger, size, other)
         return best
 
-    def _chosen(self, here: Operand, otherwise: Operands, then: Operands) -> Operands:
+    def _choose(self, here: Operand, otherwise: Operands, then: Operands) -> Operands:
         return self.arithmetic.entrywise("select", single(here), otherwise, then)
 
     def _less(self, x: Operand, *factors: Operand) -> Operand:
@@ -78,12 +78,12 @@ class LinearAlgebra:
             _require_small(a)
             a = a.T if params["transpose_a"] else a
             if params["left_side"]:
-                return [self._substituted(a, b, lower, params["unit_diagonal"])]
-            return [self._substituted(a.T, b.T, not lower, params["unit_diagonal"]).T]
+                return [self._substitute(a, b, lower, params["unit_diagonal"])]
+            return [self._substitute(a.T, b.T, not lower, params["unit_diagonal"]).T]
 
         return _for_each_matrix(solve, ins)
 
-    def _substituted(self, a: Operands, b: Operands, lower: bool, unit: bool) -> Operands:
+    def _substitute(self, a: Operands, b: Operands, lower: bool, unit: bool) -> Operands:
         x, n = np.array(b, object), len(a)
         for i in range(n) if lower else reversed(range(n)):
             for column in range(x.shape[1]):
@@ -112,7 +112,7 @@ class LinearAlgebra:
                 else:
                     factor[i, j] = self.emit("div", value, entry(factor, (j, j)))
         rows, columns = np.tril_indices(n)
-        factor[rows, columns] = self._chosen(positive, single(math.nan), factor[rows, columns])
+        factor[rows, columns] = self._choose(positive, single(math.nan), factor[rows, columns])
         return [factor]
 
     def sort(self, equation: Equation, ins: list[Operands]) -> list[Operands]:

@@ -8,7 +8,7 @@ from retrax.engine.program import Operand, Value, kind_of
 Emit = Callable[..., Operand]
 
 
-def clamped(emit: Emit, place: Operand, last: int) -> Operand:
+def clamp(emit: Emit, place: Operand, last: int) -> Operand:
     """Move a place into the range from 0 to `last`."""
     if not isinstance(place, Value):
         return min(max(int(place), 0), last)

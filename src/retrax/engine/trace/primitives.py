@@ -30,9 +30,9 @@ Outs = Sequence[ProgramArray]
 Handler = Callable[["Evaluator", Equation, Ins], Outs]
 
 
-def taken_apart(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+def take_apart(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     """Take short arrays with a kept axis apart, and reject longer ones."""
-    return on.kept.taken_apart(equation, ins)
+    return on.kept.take_apart(equation, ins)
 
 
 def as_plain(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
@@ -49,16 +49,16 @@ class Rule(NamedTuple):
     """
 
     entries: Handler
-    kept: Handler = taken_apart
+    kept: Handler = take_apart
     flat: Handler = as_plain
 
 
-def _rejected(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+def _reject(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     raise Unscalarisable(f"the primitive '{equation.primitive.name}' has no scalar form")
 
 
 # Of a primitive that is not in the table.
-NO_RULE = Rule(_rejected)
+NO_RULE = Rule(_reject)
 
 
 def _alike(entries: Handler) -> Rule:
@@ -72,7 +72,7 @@ def _alike(entries: Handler) -> Rule:
 
 def _entrywise(operation: str) -> Rule:
     """Make a rule of one operation for each entry."""
-    return _alike(lambda on, equation, ins: [on.arithmetic.guarded(operation, *ins)])
+    return _alike(lambda on, equation, ins: [on.arithmetic.guard(operation, *ins)])
 
 
 def _several(method: Callable[[Arithmetic, Equation, list[Operands]], Operands]) -> Rule:
@@ -87,26 +87,28 @@ def _reduction(operation: str) -> Rule:
         kind = kind_of_variable(equation.outvars[0])
         return [on.arithmetic.reduce(operation, ins[0], equation.params["axes"], kind)]
 
-    def kept(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+    def on_kept(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
         kind = kind_of_variable(equation.outvars[0])
         axes = [int(axis) for axis in equation.params["axes"]]
         return [on.kept.reduce(operation, ins[0], axes, kind)]
 
-    return Rule(entries, kept, lambda on, equation, ins: [on.flat.reduce(operation, equation, ins)])
+    return Rule(
+        entries, on_kept, lambda on, equation, ins: [on.flat.reduce(operation, equation, ins)]
+    )
 
 
-def _moved(name: str, method: Callable[..., Any], flat: Handler = as_plain) -> Rule:
+def _movement(name: str, method: Callable[..., Any], flat: Handler = as_plain) -> Rule:
     """Make a rule for entries that only change their places."""
 
     def entries(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
         out = MOVES[name](*ins, **equation.params)
         return list(out) if isinstance(out, list) else [np.asarray(out, object)]
 
-    def kept(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+    def on_kept(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
         out = method(on.kept, *ins, **equation.params)
         return out if isinstance(out, list) else [out]
 
-    return Rule(entries, kept, flat)
+    return Rule(entries, on_kept, flat)
 
 
 def _along(method: Callable[[Arithmetic, Equation, list[Operands]], Operands]) -> Rule:
@@ -122,17 +124,17 @@ def _matrix(method: Callable[[LinearAlgebra, Equation, list[Operands]], list[Ope
 def _control(method: Callable[[ControlRules, Equation, Ins], Outs]) -> Rule:
     """Make a rule for a loop or a choice, of arrays with kept axes too."""
 
-    def handled(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+    def handle(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
         return method(on.control, equation, ins)
 
-    return Rule(handled, handled)
+    return Rule(handle, handle)
 
 
 def _window(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     return [on.tables.dynamic_slice(equation, ins)]
 
 
-def _gathered(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+def _gather(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     """Move entries at known places, and look up others."""
     if depends_on_state(ins[1]):
         return [on.tables.gather(equation, ins)]
@@ -141,7 +143,7 @@ def _gathered(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     return [on.indexing.gather(equation, ins)]
 
 
-def _scattered(method: Callable[[Indexing, Equation, list[Operands]], Operands] | None) -> Rule:
+def _scatter(method: Callable[[Indexing, Equation, list[Operands]], Operands] | None) -> Rule:
     """Make a rule that replaces entries: at known places by `method`, else in memory."""
 
     def entries(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
@@ -149,53 +151,53 @@ def _scattered(method: Callable[[Indexing, Equation, list[Operands]], Operands] 
             return [on.scatters.scatter(equation, ins)]
         return [method(on.indexing, equation, ins)]
 
-    def kept(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+    def on_kept(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
         if method is None or depends_on_state(ins[1]) or not on.kept.is_short(ins):
             return [on.scatters.scatter(equation, ins)]
-        return on.kept.taken_apart(equation, ins)
+        return on.kept.take_apart(equation, ins)
 
-    return Rule(entries, kept)
+    return Rule(entries, on_kept)
 
 
-def _updated(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+def _update(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     """Replace a window: in small arrays by comparing places, in others in memory."""
     if on.indexing.is_searched(ins):
         return [on.indexing.dynamic_update_slice(equation, ins)]
     return [on.scatters.dynamic_update_slice(equation, ins)]
 
 
-def _updated_kept(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+def _update_kept(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     if on.kept.is_short(ins):
-        return on.kept.taken_apart(equation, ins)
+        return on.kept.take_apart(equation, ins)
     return [on.scatters.dynamic_update_slice(equation, ins)]
 
 
-def _solved(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+def _inline_solver(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     """Inline a linear system that has a solver of its own."""
     counts, solve = equation.params["const_lengths"], equation.params["jaxprs"].solve
     first = counts.matvec + counts.vecmat
     consts, given = ins[first : first + counts.solve], ins[sum(counts) :]
-    return on.inlined(solve, [*consts, *given])
+    return on.inline(solve, [*consts, *given])
 
 
-def _named(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
-    return [on.named(equation, ins[0])]
+def _keep_named(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+    return [on.keep_named(equation, ins[0])]
 
 
-def _expanded(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
-    return on.expanded(equation, ins)
+def _expand(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+    return on.expand(equation, ins)
 
 
-def _written_out(function: Callable[..., Any]) -> Rule:
+def _write_out(function: Callable[..., Any]) -> Rule:
     """Make a rule of a function of arrays that is written in operations of JAX."""
 
     def entries(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
-        return on.written_out(function, equation, ins)
+        return on.write_out(function, equation, ins)
 
     return Rule(entries, entries)
 
 
-def _unchanged(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+def _pass_through(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     return ins
 
 
@@ -229,9 +231,9 @@ RULES: dict[str, Rule] = {
     "rsqrt": _several(Arithmetic.rsqrt),
     "select_n": _several(Arithmetic.select),
     "square": _several(Arithmetic.square),
-    "erf_inv": _written_out(erf_inv),
+    "erf_inv": _write_out(erf_inv),
     # Random numbers.
-    "random_clone": Rule(_unchanged, _unchanged, _unchanged),
+    "random_clone": Rule(_pass_through, _pass_through, _pass_through),
     "random_bits": _along(random_numbers.bits),
     "random_fold_in": _along(random_numbers.fold_in),
     "random_seed": _along(random_numbers.seed),
@@ -259,35 +261,35 @@ RULES: dict[str, Rule] = {
     "cumsum": _along(Arithmetic.cumulative),
     "iota": _along(Arithmetic.iota),
     # Entries that change their places.
-    "broadcast_in_dim": _moved("broadcast_in_dim", KeptRules.broadcast_in_dim),
-    "concatenate": _moved("concatenate", KeptRules.concatenate),
-    "expand_dims": _moved("expand_dims", KeptRules.expand_dims),
-    "pad": _moved("pad", KeptRules.pad),
-    "reshape": _moved(
+    "broadcast_in_dim": _movement("broadcast_in_dim", KeptRules.broadcast_in_dim),
+    "concatenate": _movement("concatenate", KeptRules.concatenate),
+    "expand_dims": _movement("expand_dims", KeptRules.expand_dims),
+    "pad": _movement("pad", KeptRules.pad),
+    "reshape": _movement(
         "reshape",
         KeptRules.reshape,
         lambda on, equation, ins: on.flat.reshape(equation, ins),
     ),
-    "rev": _moved("rev", KeptRules.rev),
-    "slice": _moved("slice", KeptRules.slice),
-    "split": _moved("split", KeptRules.split),
-    "squeeze": _moved("squeeze", KeptRules.squeeze),
-    "stack": _moved("stack", KeptRules.stack),
+    "rev": _movement("rev", KeptRules.rev),
+    "slice": _movement("slice", KeptRules.slice),
+    "split": _movement("split", KeptRules.split),
+    "squeeze": _movement("squeeze", KeptRules.squeeze),
+    "stack": _movement("stack", KeptRules.stack),
     "tile": Rule(lambda on, equation, ins: [np.tile(ins[0], equation.params["reps"])]),
-    "transpose": _moved("transpose", KeptRules.transpose),
-    "unstack": _moved("unstack", KeptRules.unstack),
+    "transpose": _movement("transpose", KeptRules.transpose),
+    "unstack": _movement("unstack", KeptRules.unstack),
     # Entries by their index.
     "dynamic_slice": Rule(_window, _window),
-    "dynamic_update_slice": Rule(_updated, _updated_kept),
-    "gather": Rule(_gathered, _gathered),
-    "scatter": _scattered(Indexing.scatter),
-    "scatter-add": _scattered(Indexing.scatter_add),
-    "scatter-max": _scattered(None),
-    "scatter-min": _scattered(None),
-    "scatter-mul": _scattered(None),
+    "dynamic_update_slice": Rule(_update, _update_kept),
+    "gather": Rule(_gather, _gather),
+    "scatter": _scatter(Indexing.scatter),
+    "scatter-add": _scatter(Indexing.scatter_add),
+    "scatter-max": _scatter(None),
+    "scatter-min": _scatter(None),
+    "scatter-mul": _scatter(None),
     # Small matrices.
     "cholesky": _matrix(LinearAlgebra.cholesky),
-    "custom_linear_solve": Rule(_solved, _solved),
+    "custom_linear_solve": Rule(_inline_solver, _inline_solver),
     "lu": _matrix(LinearAlgebra.lu),
     "sort": _matrix(LinearAlgebra.sort),
     "triangular_solve": _matrix(LinearAlgebra.triangular_solve),
@@ -296,13 +298,13 @@ RULES: dict[str, Rule] = {
     "scan": _control(ControlRules.scan),
     "while": _control(ControlRules.while_loop),
     # What asks for nothing, or for a kept axis.
-    "copy": Rule(_unchanged, _unchanged, _unchanged),
-    "copy_p": Rule(_unchanged, _unchanged, _unchanged),
-    "name": Rule(_named, _named),
-    "optimization_barrier": Rule(_unchanged, _unchanged, _unchanged),
-    "stop_gradient": Rule(_unchanged, _unchanged, _unchanged),
+    "copy": Rule(_pass_through, _pass_through, _pass_through),
+    "copy_p": Rule(_pass_through, _pass_through, _pass_through),
+    "name": Rule(_keep_named, _keep_named),
+    "optimization_barrier": Rule(_pass_through, _pass_through, _pass_through),
+    "stop_gradient": Rule(_pass_through, _pass_through, _pass_through),
     # A call of JAX 0.11 with derivative rules of its own.
-    "call_hi_primitive": Rule(_expanded, _expanded),
+    "call_hi_primitive": Rule(_expand, _expand),
 }
 # What JAX itself evaluates where all is known: quicker, and with its own last digits.
 BY_JAX = {"erf_inv", *(name for name in RULES if name.startswith("random_"))}

@@ -65,7 +65,7 @@ def _each(function: Any, x: Operands) -> Operands:
 
 def wrap(on: Arithmetic, equation: Equation, ins: list[Operands]) -> Operands:
     """Make keys of pairs of words."""
-    return _joined(on, ins[0][..., 0], ins[0][..., 1])
+    return _join(on, ins[0][..., 0], ins[0][..., 1])
 
 
 def unwrap(on: Arithmetic, equation: Equation, ins: list[Operands]) -> Operands:
@@ -73,7 +73,7 @@ def unwrap(on: Arithmetic, equation: Equation, ins: list[Operands]) -> Operands:
     return np.stack(_halves(on, ins[0]), -1)
 
 
-def _joined(on: Arithmetic, high: Operands, low: Operands) -> Operands:
+def _join(on: Arithmetic, high: Operands, low: Operands) -> Operands:
     half = _constants(32, "u64")
     front = on.entrywise("shl", on.entrywise("u64", np.asarray(high, object)), half)
     return on.entrywise("or", front, on.entrywise("u64", np.asarray(low, object)))
@@ -98,18 +98,18 @@ def seed(on: Arithmetic, equation: Equation, ins: list[Operands]) -> Operands:
 def bits(on: Arithmetic, equation: Equation, ins: list[Operands]) -> Operands:
     """Draw whole numbers."""
     width = equation.params["bit_width"]
-    high, low = _scrambled(on, ins[0], tuple(equation.params["shape"]))
+    high, low = _scramble(on, ins[0], tuple(equation.params["shape"]))
     if width == 64:
-        return _joined(on, high, low)
+        return _join(on, high, low)
     return on.entrywise(kind_of_variable(equation.outvars[0]), on.entrywise("xor", high, low))
 
 
 def split(on: Arithmetic, equation: Equation, ins: list[Operands]) -> Operands:
     """Make new keys of each."""
-    return _joined(on, *_scrambled(on, ins[0], tuple(equation.params["shape"])))
+    return _join(on, *_scramble(on, ins[0], tuple(equation.params["shape"])))
 
 
-def _scrambled(on: Arithmetic, keys: Operands, shape: tuple[int, ...]) -> tuple[Operands, Operands]:
+def _scramble(on: Arithmetic, keys: Operands, shape: tuple[int, ...]) -> tuple[Operands, Operands]:
     """Scramble the numbers 0, 1, ... of an array of this shape with each of the keys."""
     config: Any = jax.config
     if not config.jax_threefry_partitionable:
@@ -119,16 +119,16 @@ def _scrambled(on: Arithmetic, keys: Operands, shape: tuple[int, ...]) -> tuple[
         raise Unscalarisable(f"it draws {count * keys.size} random numbers at once")
     low = _constants(np.arange(count).reshape(shape), "u32")
     keys = keys.reshape((*keys.shape, *[1] * len(shape)))
-    return _mixed(on, keys, np.full(shape, np.uint32(0), object), low)
+    return _mix(on, keys, np.full(shape, np.uint32(0), object), low)
 
 
 def fold_in(on: Arithmetic, equation: Equation, ins: list[Operands]) -> Operands:
     """Make a new key of each and a number."""
     keys, data = ins
-    return _joined(on, *_mixed(on, keys, _constants(0, "u32"), on.entrywise("u32", data)))
+    return _join(on, *_mix(on, keys, _constants(0, "u32"), on.entrywise("u32", data)))
 
 
-def _mixed(
+def _mix(
     on: Arithmetic, keys: Operands, high: Operands, low: Operands
 ) -> tuple[Operands, Operands]:
     """Scramble pairs of words with keys."""

@@ -36,10 +36,10 @@ def scalarise(
     build = Builder()
     evaluator = Evaluator(build, unroll)
     arguments = _arguments(build, closed.in_avals, invariant)
-    results = evaluator.inlined(closed, [kept for kept, _ in arguments])
+    results = evaluator.inline(closed, [kept for kept, _ in arguments])
     outputs = [_outputs(evaluator.loops, r) for r in results]
     evaluator.loops.flush()
-    return Program(_joined(items for _, items in arguments), _joined(outputs), build.close())
+    return Program(_join(items for _, items in arguments), _join(outputs), build.close())
 
 
 def scalarise_in_turn(
@@ -83,23 +83,23 @@ def _in_turn(
     build.open()
     opened = [
         _outputs(evaluator.loops, r, keep)
-        for r in evaluator.inlined(first, [kept for kept, _ in given])
+        for r in evaluator.inline(first, [kept for kept, _ in given])
     ]
     evaluator.loops.flush()
     block = build.close()
-    results = evaluator.inlined(closed, [kept for kept, _ in (*given, *memory)])
+    results = evaluator.inline(closed, [kept for kept, _ in (*given, *memory)])
     outputs = [_outputs(evaluator.loops, r, keep) for r in results]
     evaluator.loops.flush()
     new, last = outputs[: len(outputs) - count], outputs[len(outputs) - count :]
     return Program(
-        _joined(items for _, items in given),
-        _joined(new),
+        _join(items for _, items in given),
+        _join(new),
         build.close(),
-        Memory(_joined(items for _, items in memory), block, _joined(opened), _joined(last)),
+        Memory(_join(items for _, items in memory), block, _join(opened), _join(last)),
     )
 
 
-def _joined(parts: Iterable[Sequence]) -> tuple:
+def _join(parts: Iterable[Sequence]) -> tuple:
     return tuple(x for items in parts for x in items)
 
 
@@ -135,7 +135,7 @@ def _inputs(
         return KeptArray(cells.reshape(aval.shape[1:]), 0, length), (buffer,)
     if aval.size > LARGEST:
         raise Unscalarisable(f"it has an array of {aval.size} numbers")
-    values = _filled(aval.shape, lambda: build.value(kind, invariant=invariant))
+    values = _fill(aval.shape, lambda: build.value(kind, invariant=invariant))
     return values, tuple(values.ravel())
 
 
@@ -144,15 +144,15 @@ def _outputs(
 ) -> tuple:
     """Return a result as an argument of its shape would come in, so that a step can be repeated."""
     if isinstance(result, FlatArray):
-        return (loops.packed(result.things),)
+        return (loops.pack(result.things),)
     if len(result.shape) > 0 and result.shape[0] >= keep:
         if not isinstance(result, KeptArray):
             result = loops.keep(result, 0)
-        return (loops.packed(result),)
+        return (loops.pack(result),)
     return tuple((loops.scalars(result) if isinstance(result, KeptArray) else result).ravel())
 
 
-def _filled(shape: tuple[int, ...], make: Callable[[], Operand]) -> Operands:
+def _fill(shape: tuple[int, ...], make: Callable[[], Operand]) -> Operands:
     out = np.empty(shape, object)
     for index in np.ndindex(*shape):
         out[index] = make()

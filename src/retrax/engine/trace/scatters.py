@@ -14,12 +14,12 @@ from jax.extend import core as jex
 from jax.extend.core import JaxprEqn as Equation
 from jax.lax import GatherScatterMode
 
-from retrax.engine.axes.loops import KeptArray, Operands, entry, shifted
+from retrax.engine.axes.loops import KeptArray, Operands, entry, slice_axis
 from retrax.engine.axes.rules import KeptRules, Plain
 from retrax.engine.kinds import Unscalarisable, Variable
 from retrax.engine.program import Operand, Value, View
 from retrax.engine.trace.arithmetic import Arithmetic, single
-from retrax.engine.trace.places import Emit, all_within, clamped
+from retrax.engine.trace.places import Emit, all_within, clamp
 
 # How an entry takes up a new number; `None` replaces it.
 COMBINE: dict[str, str | None] = {
@@ -58,7 +58,7 @@ class Scatters:
         places, kept = numbers.scatter_dims_to_operand_dims, (indices, updates)
         how = _How(places, sizes, COMBINE[equation.primitive.name], equation.params["mode"])
         # A window of updates has the axes of x, those of the rows before it.
-        updates = _transposed(updates, [*rows, *windows])
+        updates = _transpose(updates, [*rows, *windows])
         if isinstance(updates, KeptArray) and updates.axis >= len(rows):
             axis = [a for a in range(x.ndim) if a not in inserted][updates.axis - len(rows)]
             x = x if isinstance(x, KeptArray) else self.loops.keep(x, axis)
@@ -90,7 +90,7 @@ class Scatters:
         if update.axis != own.axis:
             raise Unscalarisable("it replaces entries across a long axis")
         limits = [n - m for n, m in zip(x.shape, update.shape, strict=True)]
-        where[:] = [clamped(self.emit, p, last) for p, last in zip(where, limits, strict=True)]
+        where[:] = [clamp(self.emit, p, last) for p, last in zip(where, limits, strict=True)]
         sizes = [1 if axis == own.axis else n for axis, n in enumerate(update.shape)]
         change = _Change(self, own, _How(axes, sizes, None, mode))
         numbered = self.loops.keep(np.arange(update.length).astype(object), 0)
@@ -121,7 +121,7 @@ class Scatters:
         new, cells = updates.cells.reshape(others), x.cells.copy()
         for offset in np.ndindex(*others):
             for cell, test in _candidates(self.emit, places, offset, cells.shape, within):
-                cells[cell] = self._changed(
+                cells[cell] = self._change(
                     _column(entry(cells, cell), x.length),
                     _column(entry(new, offset), length),
                     first,
@@ -129,16 +129,16 @@ class Scatters:
                 )
         return KeptArray(cells, x.axis, x.length)
 
-    def _changed(
+    def _change(
         self, old: KeptArray, new: KeptArray, first: int, function: Callable[..., list[Operands]]
     ) -> View | Operand:
         """Let a part of a column, from the place `first` on, take up new numbers."""
-        part = shifted(old, first, new.length)
+        part = slice_axis(old, first, new.length)
         (made,) = self.loops.along(new.length, function, [part, new])
         if new.length == old.length:
             return entry(made)
         own = self.loops.in_own_buffers(old)
-        targets = shifted(own, first, new.length).cells
+        targets = slice_axis(own, first, new.length).cells
         self.loops.copy(KeptArray(made, 0, new.length), list(targets.ravel()))
         return entry(own.cells)
 
@@ -195,7 +195,7 @@ class _How:
         """Tell whether a window is replaced; move where it begins into the array."""
         limits = [n - m for n, m in zip(shape, self.sizes, strict=True)]
         within = all_within(emit, starts, limits) if self.drops else True
-        places = [clamped(emit, s, last) for s, last in zip(starts, limits, strict=True)]
+        places = [clamp(emit, s, last) for s, last in zip(starts, limits, strict=True)]
         return within, [emit("int", p) for p in places]
 
     def new(self, arithmetic: Arithmetic, test: Operand, old: Operands, x: Operands) -> Operands:
@@ -254,9 +254,9 @@ class _Change:
                     cells[cell] = entry(self.how.new(self.arithmetic, test, old, x))
                 else:
                     place = self.emit("add", places[axis], offset[axis])
-                    self._stored(cells[cell], place, x, test)
+                    self._store(cells[cell], place, x, test)
 
-    def _stored(self, view: View, place: Operand, x: Operands, test: Operand) -> None:
+    def _store(self, view: View, place: Operand, x: Operands, test: Operand) -> None:
         """Let the entry of a view at a place take up a number where the test holds."""
         if self.how.combine is not None or test is not True:
             old = self.loops.entry_at(_column(view, view.length), place)
@@ -271,7 +271,7 @@ def _column(cell: View | Operand, length: int) -> KeptArray:
     return KeptArray(cells, 0, length)
 
 
-def _transposed(x: Plain, order: list[int]) -> Plain:
+def _transpose(x: Plain, order: list[int]) -> Plain:
     if not isinstance(x, KeptArray):
         return x.transpose(order)
     inner = [axis - (axis > x.axis) for axis in order if axis != x.axis]

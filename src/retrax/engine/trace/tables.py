@@ -19,7 +19,7 @@ from retrax.engine.kinds import Unscalarisable, constant, kind_of_variable
 from retrax.engine.program import Operand, Value, kind_of
 from retrax.engine.trace.arithmetic import Arithmetic, single
 from retrax.engine.trace.indexing import fill_value
-from retrax.engine.trace.places import all_within, clamped
+from retrax.engine.trace.places import all_within, clamp
 
 # An entry is chosen by comparing among so many places, of constants among so few.
 _COMPARED, _COMPARED_CONSTANTS = 64, 4
@@ -38,7 +38,7 @@ class Tables:
         x, *starts = ins
         sizes = equation.params["slice_sizes"]
         places = [
-            clamped(self.emit, entry(_plain(start)), n - m)
+            clamp(self.emit, entry(_plain(start)), n - m)
             for start, n, m in zip(starts, x.shape, sizes, strict=True)
         ]
         return self.window(x, places, sizes)
@@ -92,7 +92,7 @@ class Tables:
             for k, axis in enumerate(how.places):
                 starts[axis] = entry(indices, (*row, k))
             limits = [n - m for n, m in zip(x.shape, how.sizes, strict=True)]
-            places = [clamped(self.emit, s, last) for s, last in zip(starts, limits, strict=True)]
+            places = [clamp(self.emit, s, last) for s, last in zip(starts, limits, strict=True)]
             found = _plain(self.window(x, places, how.sizes)).reshape(how.inner)
             if how.fill is not None:
                 inside = all_within(self.emit, starts, limits)
@@ -125,7 +125,7 @@ class Tables:
                 x[(*[slice(None)] * axis, slice(k, k + size))]
                 for k in range(x.shape[axis] - size + 1)
             ]
-            return self._compared(windows, place)
+            return self._compare(windows, place)
         if not isinstance(x, KeptArray):
             x = self.kept.loops.keep(x, axis)
         if x.axis != axis:
@@ -134,7 +134,7 @@ class Tables:
         parts = [loops.entry_at(x, self.emit("add", whole, k)) for k in range(size)]
         return np.stack(parts, axis)
 
-    def _compared(self, cases: Sequence[Operands], place: Value) -> Operands:
+    def _compare(self, cases: Sequence[Operands], place: Value) -> Operands:
         """Choose the case at a place by comparing."""
         out = cases[-1]
         for k, case in reversed(list(enumerate(cases[:-1]))):

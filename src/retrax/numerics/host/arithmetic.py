@@ -43,11 +43,11 @@ def _by_kind(floating: Call, whole: Call) -> Rule:
 
 def _quotient(x: Any, y: Any) -> Any:
     """Divide whole numbers towards zero; by zero all bits are set, as in XLA."""
-    toward = _truncated(x, np.where(y == 0, np.ones_like(y), y))
+    toward = _truncate(x, np.where(y == 0, np.ones_like(y), y))
     return np.where(y == 0, np.asarray(-1).astype(toward.dtype), toward)
 
 
-def _truncated(x: Any, y: Any) -> np.ndarray:
+def _truncate(x: Any, y: Any) -> np.ndarray:
     down = np.floor_divide(x, y)
     inexact = (down * y != x) & ((x < 0) != (y < 0))
     return np.asarray(down + inexact.astype(down.dtype))
@@ -65,12 +65,12 @@ def _integer_pow(equation: Equation) -> Call:
     def power(x: Any) -> Any:
         if n == 0:
             return np.ones_like(x)
-        return 1.0 / multiplied(x, -n) if n < 0 else multiplied(x, n)
+        return 1.0 / multiply(x, -n) if n < 0 else multiply(x, n)
 
     return power
 
 
-def multiplied(x: T, n: int) -> T:
+def multiply(x: T, n: int) -> T:
     """Return the product of `n` factors `x`, one at least, by repeated squaring."""
     square: Any = x
     result: Any = None
@@ -154,7 +154,7 @@ def _population_count(equation: Equation) -> Call:
     return lambda x: np.bitwise_count(np.asarray(x).astype(unsigned)).astype(dtype)
 
 
-def _ordered(compare: Call) -> Rule:
+def _order(compare: Call) -> Rule:
     """Compare in the total order of floats, where -0 is below 0 and NaN above all numbers."""
 
     def rule(equation: Equation) -> Call:
@@ -339,9 +339,9 @@ RULES: Rules = {
     "shift_right_arithmetic": _shift(np.right_shift, arithmetic=True),
     "population_count": _population_count,
     "clz": _clz,
-    "eq_to": _ordered(np.equal),
-    "le_to": _ordered(np.less_equal),
-    "lt_to": _ordered(np.less),
+    "eq_to": _order(np.equal),
+    "le_to": _order(np.less_equal),
+    "lt_to": _order(np.less),
     "reduce_sum": _sum,
     "reduce_prod": _product,
     "reduce_max": _reduction(np.max, _least),

@@ -105,10 +105,10 @@ def _linear_solve(make: Make) -> Rule:
         before = lengths.matvec + lengths.vecmat
         after = before + lengths.solve + lengths.transpose_solve
 
-        def solved(*arrays: Any) -> list[Any]:
+        def call_solver(*arrays: Any) -> list[Any]:
             return solve([*arrays[before : before + lengths.solve], *arrays[after:]])
 
-        return solved
+        return call_solver
 
     return rule
 

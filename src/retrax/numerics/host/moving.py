@@ -78,7 +78,7 @@ def _pad(equation: Equation) -> Call:
     return pad
 
 
-def _reversed(equation: Equation) -> Call:
+def _reverse(equation: Equation) -> Call:
     axes = tuple(equation.params["dimensions"])
     return lambda x: np.flip(x, axes)
 
@@ -295,7 +295,7 @@ RULES: Rules = {
     "expand_dims": _squeeze,
     "concatenate": _concatenate,
     "pad": _pad,
-    "rev": _reversed,
+    "rev": _reverse,
     "slice": _slice,
     "split": _split,
     "stack": _stack,

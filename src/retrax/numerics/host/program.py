@@ -102,11 +102,11 @@ class HostProgram:
     def _equation(self, equation: Equation, ins: list[int]) -> list[int]:
         name, params = equation.primitive.name, equation.params
         if name in _CALLS:
-            return self._called(next(params[key] for key in _INSIDE if key in params), ins)
+            return self._call(next(params[key] for key in _INSIDE if key in params), ins)
         if name == "cond" and self._known[ins[0]]:
             branches = params["branches"]
             chosen = min(max(int(self._slots[ins[0]]), 0), len(branches) - 1)
-            return self._called(branches[chosen], ins[1:])
+            return self._call(branches[chosen], ins[1:])
         rule = self._rules.get(name)
         if rule is None or equation.effects:
             raise NoRule(name)
@@ -118,7 +118,7 @@ class HostProgram:
         self._calls.append((call, tuple(ins), tuple(outs), several))
         return outs
 
-    def _called(self, inner: Any, ins: Sequence[int]) -> list[int]:
+    def _call(self, inner: Any, ins: Sequence[int]) -> list[int]:
         if not hasattr(inner, "consts"):
             return self._inline(inner, [], ins)
         constants = [self._constant(host_array(x)) for x in inner.consts]
@@ -153,11 +153,11 @@ def host_array(x: Any) -> Any:
     if isinstance(x, Tracer):
         raise NoRule("a value that JAX is tracing")
     if isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.extended):
-        return packed_keys(words_of(x))
+        return pack_keys(words_of(x))
     return np.asarray(x)
 
 
-def packed_keys(words: HostArray) -> HostArray:
+def pack_keys(words: HostArray) -> HostArray:
     """Return keys of two words each as single whole numbers, so that they move as numbers do."""
     array = np.asarray(words)
     if array.shape[-1] != 2 or array.dtype != np.uint32:
@@ -166,7 +166,7 @@ def packed_keys(words: HostArray) -> HostArray:
     return high << np.uint64(32) | low
 
 
-def unpacked_keys(keys: HostArray) -> np.ndarray:
+def unpack_keys(keys: HostArray) -> np.ndarray:
     """Return the two words of each key along a last axis."""
     array = np.asarray(keys, np.uint64)
     return np.stack([array >> np.uint64(32), array & np.uint64(0xFFFFFFFF)], -1).astype(np.uint32)

@@ -12,8 +12,8 @@ from retrax.numerics.host.program import (
     NoRule,
     Rules,
     dtype_of,
-    packed_keys,
-    unpacked_keys,
+    pack_keys,
+    unpack_keys,
 )
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -33,10 +33,10 @@ def threefry(key: HostArray, high: HostArray, low: HostArray) -> tuple[HostArray
     return x, y
 
 
-def _scrambled(keys: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+def _scramble(keys: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Scramble the numbers 0, 1, ... of an array of this shape with each of the keys."""
     count = np.arange(int(np.prod(shape, dtype=np.int64)), dtype=np.uint64).reshape(shape)
-    words = unpacked_keys(np.asarray(keys))
+    words = unpack_keys(np.asarray(keys))
     words = words.reshape((*words.shape[:-1], *[1] * len(shape), 2))
     high, low = (count >> np.uint64(32)).astype(np.uint32), count.astype(np.uint32)
     x, y = np.broadcast_arrays(*threefry(words, high, low))
@@ -48,7 +48,7 @@ def _bits(equation: Equation) -> Call:
     width, shape = equation.params["bit_width"], tuple(equation.params["shape"])
 
     def bits(keys: Any) -> Any:
-        high, low = _scrambled(keys, shape)
+        high, low = _scramble(keys, shape)
         if width == 64:
             return high.astype(np.uint64) << np.uint64(32) | low
         return (high ^ low).astype(f"u{width // 8}")
@@ -59,18 +59,18 @@ def _bits(equation: Equation) -> Call:
 def _split(equation: Equation) -> Call:
     _require_counting()
     shape = tuple(equation.params["shape"])
-    return lambda keys: packed_keys(np.stack(_scrambled(keys, shape), -1))
+    return lambda keys: pack_keys(np.stack(_scramble(keys, shape), -1))
 
 
 def _fold_in(keys: Any, data: Any) -> Any:
-    words, data = unpacked_keys(np.asarray(keys)), np.asarray(data)
-    seed = unpacked_keys(data.astype(np.uint32).astype(np.uint64))
-    return packed_keys(np.stack(threefry(words, seed[..., 0], seed[..., 1]), -1))
+    words, data = unpack_keys(np.asarray(keys)), np.asarray(data)
+    seed = unpack_keys(data.astype(np.uint32).astype(np.uint64))
+    return pack_keys(np.stack(threefry(words, seed[..., 0], seed[..., 1]), -1))
 
 
 def _wrap(equation: Equation) -> Call:
     _require_threefry(equation)
-    return packed_keys
+    return pack_keys
 
 
 def _seed(equation: Equation) -> Call:
@@ -97,5 +97,5 @@ RULES: Rules = {
     "random_fold_in": lambda equation: _fold_in,
     "random_seed": _seed,
     "random_wrap": _wrap,
-    "random_unwrap": lambda equation: unpacked_keys,
+    "random_unwrap": lambda equation: unpack_keys,
 }

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 
 from retrax.numerics.host.control import scan_counts
 from retrax.numerics.taylor.curve import Curve, integral, rate, still
-from retrax.numerics.taylor.rules import RULES, Equation, NoSeries, bound
+from retrax.numerics.taylor.rules import RULES, Equation, NoSeries, bind
 
 Variable = jex.Var | jex.Literal
 X = TypeVar("X")
@@ -49,7 +49,7 @@ def solution(field: Callable[[X], X], start: X, h: Float[Array, ""], order: int)
 
     curves = [Curve(partial(term, i=i)) for i in range(len(leaves))]
     expansion = Expansion()
-    found += expansion.closed(jax.make_jaxpr(rates)(*leaves), curves)
+    found += expansion.evaluate_closed(jax.make_jaxpr(rates)(*leaves), curves)
     for k in range(order):
         expansion.find(k)
     return [jax.tree.unflatten(tree, [x[k] for x in curves]) for k in range(order + 1)]
@@ -61,7 +61,7 @@ class Expansion:
     def __init__(self):
         self.made: list[Curve] = []
 
-    def closed(self, closed: jex.ClosedJaxpr, ins: Sequence[Curve]) -> list[Curve]:
+    def evaluate_closed(self, closed: jex.ClosedJaxpr, ins: Sequence[Curve]) -> list[Curve]:
         return self.jaxpr(closed.jaxpr, [still(jnp.asarray(c)) for c in closed.consts], ins)
 
     def jaxpr(self, jaxpr: jex.Jaxpr, consts: Sequence[Curve], ins: Sequence[Curve]) -> list[Curve]:
@@ -80,7 +80,7 @@ class Expansion:
         """Evaluate an equation by the rule of its primitive, or as it is where nothing moves."""
         name = equation.primitive.name
         if not any(x.moves for x in ins):
-            outs = [still(x) for x in bound(equation, [x[0] for x in ins])]
+            outs = [still(x) for x in bind(equation, [x[0] for x in ins])]
             outs[0].number = _number(name, [x.number for x in ins])
         elif name in _CALLS:
             outs = _CALLS[name](self, equation, ins)
@@ -128,14 +128,14 @@ def _inner(equation: Equation) -> jex.ClosedJaxpr:
 
 
 def _call(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
-    return on.closed(_inner(equation), ins)
+    return on.evaluate_closed(_inner(equation), ins)
 
 
 def _differentiable_call(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
     """Expand a call with its own derivative: inlined or, with a loop inside, by that."""
     inside = Expansion()
     try:
-        outs = inside.closed(_inner(equation), ins)
+        outs = inside.evaluate_closed(_inner(equation), ins)
     except NoSeries:
         return _by_derivative(on, equation, ins)
     on.made += inside.made
@@ -146,14 +146,14 @@ def _by_derivative(on: Expansion, equation: Equation, ins: list[Curve]) -> list[
     """Expand a solution by its rate, which follows from it and its arguments."""
 
     def value(*arrays: Array) -> list[Array]:
-        return bound(equation, arrays)
+        return bind(equation, arrays)
 
     starts = tuple(x[0] for x in ins)
     rates: list[Curve] = []
     outs = [integral(x, lambda i=i: rates[i]) for i, x in enumerate(value(*starts))]
     slope = jax.make_jaxpr(lambda a, da: jax.jvp(value, a, da))(starts, starts)
     inside = _Derivative(equation, ins, outs)
-    found = inside.closed(slope, [*ins, *map(rate, ins)])[len(outs) :]
+    found = inside.evaluate_closed(slope, [*ins, *map(rate, ins)])[len(outs) :]
 
     def term(k: int, x: Curve) -> Array:
         inside.find(k)
@@ -182,24 +182,24 @@ class _Derivative(Expansion):
         return alike and str(_inner(equation)) == str(_inner(self.asked))
 
 
-def _solved(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
+def _inline_solver(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
     """Inline a linear system that has a solver of its own."""
     counts, solve = equation.params["const_lengths"], equation.params["jaxprs"].solve
     first = counts.matvec + counts.vecmat
-    return on.closed(solve, [*ins[first : first + counts.solve], *ins[sum(counts) :]])
+    return on.evaluate_closed(solve, [*ins[first : first + counts.solve], *ins[sum(counts) :]])
 
 
 def _choice(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
     """Expand all branches, of which the one that is chosen at the start counts."""
     which, *given = ins
     branches = equation.params["branches"]
-    cases = [on.closed(branch, given) for branch in branches]
+    cases = [on.evaluate_closed(branch, given) for branch in branches]
     index = jnp.clip(which[0], 0, len(branches) - 1) if which[0].dtype != bool else which[0]
 
-    def chosen(outs: tuple[Curve, ...]) -> Curve:
+    def choose(outs: tuple[Curve, ...]) -> Curve:
         return Curve(lambda k: lax.select_n(index, *(x[k] for x in outs)))
 
-    return [chosen(outs) for outs in zip(*cases, strict=True)]
+    return [choose(outs) for outs in zip(*cases, strict=True)]
 
 
 def _loop(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
@@ -214,13 +214,13 @@ def _loop(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
     made: dict[int, list[Curve]] = {}
     for i in rows:
         here = [Curve(lambda k, x=x, i=i: x[k][i], x.moves) for x in along]
-        outs = on.closed(body, [*fixed, *carried, *here])
+        outs = on.evaluate_closed(body, [*fixed, *carried, *here])
         carried, made[i] = outs[:carry], outs[carry:]
 
-    def stacked(column: int) -> Curve:
+    def stack(column: int) -> Curve:
         return Curve(lambda k: jnp.stack([made[i][column][k] for i in range(length)]))
 
-    return [*carried, *(stacked(c) for c in range(len(equation.outvars) - carry))]
+    return [*carried, *(stack(c) for c in range(len(equation.outvars) - carry))]
 
 
 _INLINED = (
@@ -230,7 +230,7 @@ _INLINED = (
 _CALLS: dict[str, Callable[[Expansion, Equation, list[Curve]], list[Curve]]] = {
     **dict.fromkeys(_INLINED, _call),
     "custom_jvp_call": _differentiable_call,
-    "custom_linear_solve": _solved,
+    "custom_linear_solve": _inline_solver,
     "cond": _choice,
     "scan": _loop,
 }

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from retrax.numerics.host.arithmetic import multiplied
+from retrax.numerics.host.arithmetic import multiply
 from retrax.numerics.taylor.curve import Curve, integral, product, rate, square_root
 
 Slope = Callable[[Curve, Curve], Curve]
@@ -61,11 +61,11 @@ def _of_pair(name: str, x: Curve) -> Curve:
     this, other, first, second = _PAIRS[name]
     y = integral(this(x[0]), lambda: y_rate)
     z = integral(other(x[0]), lambda: z_rate)
-    y_rate, z_rate = _signed(first, product(rate(x), z)), _signed(second, product(rate(x), y))
+    y_rate, z_rate = _with_sign(first, product(rate(x), z)), _with_sign(second, product(rate(x), y))
     return y
 
 
-def _signed(sign: int, a: Curve) -> Curve:
+def _with_sign(sign: int, a: Curve) -> Curve:
     return a if sign > 0 else Curve(lambda k: -a[k])
 
 
@@ -90,7 +90,7 @@ def whole_power(x: Curve, n: int) -> Curve:
     """Return x to a whole power, by repeated squaring: x may be zero."""
     if n == 0:
         return x * 0.0 + 1.0
-    return multiplied(x, -n).over(1.0) if n < 0 else multiplied(x, n)
+    return multiply(x, -n).over(1.0) if n < 0 else multiply(x, n)
 
 
 def absolute(x: Curve) -> Curve:

@@ -41,7 +41,7 @@ class NoSeries(Exception):
     """A primitive has no recurrence; its name is the argument."""
 
 
-def bound(equation: Equation, arrays: Sequence[Array]) -> list[Array]:
+def bind(equation: Equation, arrays: Sequence[Array]) -> list[Array]:
     """Evaluate an equation on arrays, a call with whatever rules for derivatives it has."""
     primitive: Any = equation.primitive
     given = primitive.get_bind_params(equation.params)
@@ -57,19 +57,19 @@ def _linear(equation: Equation, ins: list[Curve]) -> list[Curve]:
 
     def term(k: int, i: int) -> Array:
         if k == len(found):
-            found.append(bound(equation, [x[k] for x in ins]))
+            found.append(bind(equation, [x[k] for x in ins]))
         return found[k][i]
 
     return [Curve(partial(term, i=i)) for i in range(len(equation.outvars))]
 
 
-def _moved(equation: Equation, ins: list[Curve]) -> list[Curve]:
+def _move(equation: Equation, ins: list[Curve]) -> list[Curve]:
     """Move entries, and their factors with them."""
     (out,) = _linear(equation, ins)
     parts = [x.scaled for x in ins if x.scaled is not None]
     if len(parts) == len(ins):
         (base,) = _linear(equation, [curve for _, curve in parts])
-        out.scaled = bound(equation, [factor for factor, _ in parts])[0], base
+        out.scaled = bind(equation, [factor for factor, _ in parts])[0], base
     return [out]
 
 
@@ -81,7 +81,7 @@ def _linear_in(*places: int) -> Rule:
             raise NoSeries(equation.primitive.name)
 
         def term(k: int) -> Array:
-            return bound(equation, [x[k if i in places else 0] for i, x in enumerate(ins)])[0]
+            return bind(equation, [x[k if i in places else 0] for i, x in enumerate(ins)])[0]
 
         return [Curve(term)]
 
@@ -90,20 +90,20 @@ def _linear_in(*places: int) -> Rule:
 
 def _still(equation: Equation, ins: list[Curve]) -> list[Curve]:
     """Keep steps and truths as they are at the start."""
-    return [still(x) for x in bound(equation, [x[0] for x in ins])]
+    return [still(x) for x in bind(equation, [x[0] for x in ins])]
 
 
-def _converted(equation: Equation, ins: list[Curve]) -> list[Curve]:
+def _convert(equation: Equation, ins: list[Curve]) -> list[Curve]:
     floats = jnp.issubdtype(equation.params["new_dtype"], jnp.floating)
     return (_linear if floats else _still)(equation, ins)
 
 
-def _selected(equation: Equation, ins: list[Curve]) -> list[Curve]:
+def _select(equation: Equation, ins: list[Curve]) -> list[Curve]:
     which, *cases = ins
     return [Curve(lambda k: lax.select_n(which[0], *(case[k] for case in cases)))]
 
 
-def _chosen(first: Callable[[Array, Array], Array]) -> Rule:
+def _choose(first: Callable[[Array, Array], Array]) -> Rule:
     """Make a rule for one of two arguments, the one that is chosen at the start."""
 
     def rule(equation: Equation, ins: list[Curve]) -> list[Curve]:
@@ -118,7 +118,7 @@ def _extreme(equation: Equation, ins: list[Curve]) -> list[Curve]:
     (x,), axes = ins, tuple(equation.params["axes"])
 
     def term(k: int) -> Array:
-        first = bound(equation, [x[0]])[0]
+        first = bind(equation, [x[0]])[0]
         if k == 0:
             return first
         here = (x[0] == jnp.expand_dims(first, axes)).astype(x[0].dtype)
@@ -127,7 +127,7 @@ def _extreme(equation: Equation, ins: list[Curve]) -> list[Curve]:
     return [Curve(term)]
 
 
-def _clamped(equation: Equation, ins: list[Curve]) -> list[Curve]:
+def _clamp(equation: Equation, ins: list[Curve]) -> list[Curve]:
     low, x, high = ins
 
     def term(k: int) -> Array:
@@ -150,7 +150,7 @@ def _entrywise(make: Callable[..., Curve]) -> Rule:
 
 def _function(equation: Equation, ins: list[Curve]) -> list[Curve]:
     name = equation.primitive.name
-    return [function(name, lambda x: bound(equation, [x])[0], ins[0])]
+    return [function(name, lambda x: bind(equation, [x])[0], ins[0])]
 
 
 def _whole_power(equation: Equation, ins: list[Curve]) -> list[Curve]:
@@ -178,10 +178,10 @@ def _contraction(equation: Equation, ins: list[Curve]) -> list[Curve]:
     def total(a: Array, b: Array) -> Array:
         return lax.dot_general(a, b, stacked)
 
-    return [product(ins[0], ins[1], lambda a, b: bound(equation, [a, b])[0], total)]
+    return [product(ins[0], ins[1], lambda a, b: bind(equation, [a, b])[0], total)]
 
 
-def _multiplied(equation: Equation, ins: list[Curve]) -> list[Curve]:
+def _multiply(equation: Equation, ins: list[Curve]) -> list[Curve]:
     a, b = ins
     out = product(a, b)
     if _alike(equation) and not (a.moves and b.moves):
@@ -189,7 +189,7 @@ def _multiplied(equation: Equation, ins: list[Curve]) -> list[Curve]:
     return [out]
 
 
-def _divided(equation: Equation, ins: list[Curve]) -> list[Curve]:
+def _divide(equation: Equation, ins: list[Curve]) -> list[Curve]:
     a, b = ins
     out = quotient(a, b)
     if _alike(equation) and not b.moves:
@@ -217,21 +217,21 @@ _STILL = (
 )  # fmt: skip
 RULES: dict[str, Rule] = {
     **dict.fromkeys(_LINEAR, _linear),
-    **dict.fromkeys(_MOVES, _moved),
+    **dict.fromkeys(_MOVES, _move),
     **dict.fromkeys(_STILL, _still),
     **dict.fromkeys(FUNCTIONS, _function),
-    "convert_element_type": _converted,
-    "select_n": _selected,
-    "max": _chosen(jnp.greater_equal),
-    "min": _chosen(jnp.less_equal),
-    "clamp": _clamped,
+    "convert_element_type": _convert,
+    "select_n": _select,
+    "max": _choose(jnp.greater_equal),
+    "min": _choose(jnp.less_equal),
+    "clamp": _clamp,
     "reduce_max": _extreme,
     "reduce_min": _extreme,
     "abs": _entrywise(absolute),
     "rem": _remainder,
-    "mul": _multiplied,
+    "mul": _multiply,
     "dot_general": _contraction,
-    "div": _divided,
+    "div": _divide,
     "sqrt": _entrywise(square_root),
     "square": _entrywise(lambda x: product(x, x)),
     "rsqrt": _entrywise(lambda x: square_root(x).over(1.0)),

@@ -1,8 +1,8 @@
 """The picture of a run: as its user draws it, that of its system, or that of its group or space."""
 
-from retrax.show.drawn import told
+from retrax.show.drawn import drawing_data
 from retrax.show.pictures import craft, ground, lines, mechanism, rigid, spaces
-from retrax.show.pictures.own import Draw, drawn_by_user
+from retrax.show.pictures.own import Draw, draw_for_user
 from retrax.show.pictures.things import Picture
 from retrax.trajectory.trajectory import Trajectory
 
@@ -21,10 +21,10 @@ _TOLD = {
 
 def picture(run: Trajectory, draw: Draw | None = None) -> Picture:
     """Draw a run; every run has a picture. What `draw` says goes before what the system says."""
-    said = told(run)
+    said = drawing_data(run)
     draw = said.get("shapes") or getattr(run.system, "draw", None) if draw is None else draw
     if draw is not None:
-        return drawn_by_user(run, draw, said.get("planes", ()))
+        return draw_for_user(run, draw, said.get("planes", ()))
     if "string" in said:
         return lines.string_pendulum(run, said)
     if "rods" in said:

@@ -8,7 +8,7 @@ import numpy as np
 from retrax.show.bodies import CORNERS
 from retrax.show.drawn import centrelines, pivots, rod_bodies, string_bodies
 from retrax.show.pictures.own import GREY, corners, slab
-from retrax.show.pictures.shapes import carried, paint
+from retrax.show.pictures.shapes import body_of_shapes, paint
 from retrax.show.pictures.things import (
     METRES,
     Picture,
@@ -166,13 +166,13 @@ def _standing(
     shapes, planes = told.get("still", ()), told.get("planes", ())
     still, things = np.zeros((len(run.t), 3)), []
     if shapes:
-        things += carried("what stands in space", shapes, None, still)
+        things += body_of_shapes("what stands in space", shapes, None, still)
         things[-1]["colour"] = paint(shapes[0]) or 0
         held = corners(shapes, None, still[:1])
         every = np.concatenate([every, np.repeat(held, len(every), axis=0)], axis=1)
     slabs = [slab(normal, at, [every]) for normal, at, _ in planes if abs(normal[2]) < 1.0]
     if slabs:
-        things += carried("plane", slabs, None, still)
+        things += body_of_shapes("plane", slabs, None, still)
         things[-1] |= {"still": True, "colour": GREY}
         return things, every, None
     heights = [at[2] for _, at, _ in planes]

@@ -11,7 +11,7 @@ from retrax.mechanics.shape import COLOURS, SOLIDS, Shape, triple
 from retrax.show.bodies import Body, bodies
 from retrax.show.drawn import joint_forces
 from retrax.show.pictures.own import corners, slab
-from retrax.show.pictures.shapes import carried, paint, part
+from retrax.show.pictures.shapes import body_of_shapes, paint, part
 from retrax.show.pictures.things import METRES, Picture, Thing, Track, frame, path, strand
 from retrax.trajectory.trajectory import Trajectory
 
@@ -44,14 +44,14 @@ def mechanism(run: Trajectory, said: dict[str, Any]) -> Picture:
     places = []
     for k, one in enumerate(found):
         shapes = said["shapes"][k] or default_shapes(said, k, size)
-        moved = _seen(one, turn)
-        own = carried(one.label if len(found) <= _LISTED else "", shapes, *moved)
+        moved = _look(one, turn)
+        own = body_of_shapes(one.label if len(found) <= _LISTED else "", shapes, *moved)
         own[0]["parts"] += [part(shape) for shape in _pins(said, k, size)]
         own[0]["name"] = one.label
         own[0] |= _swatch(shapes)
         things += own
         places.append(corners([s for s in shapes if s.kind in SOLIDS] or [sphere(size)], *moved))
-    fixed = _fixed(said, size, turn) + [shape.turned(turn) for shape in said.get("still", ())]
+    fixed = _feet(said, size, turn) + [shape.turned(turn) for shape in said.get("still", ())]
     slabs = [
         slab(triple("normal", turn @ normal), triple("at", turn @ at), places)
         for normal, at, _ in said.get("planes", ())
@@ -59,12 +59,12 @@ def mechanism(run: Trajectory, said: dict[str, Any]) -> Picture:
     still = np.zeros((len(run.t), 3))
     for label, own in (("ground", fixed), ("plane", slabs)):
         if own:
-            things += carried(label, own, None, still)
+            things += body_of_shapes(label, own, None, still)
             things[-1] |= _swatch(own) | {"still": own is slabs}
             places.append(corners(own, None, still))
     things += _lines(found, said, turn, size)
     if not any(shape.kind == "trail" for own in said["shapes"] for shape in own):
-        _, position = _seen(found[-1], turn)
+        _, position = _look(found[-1], turn)
         things.append(path(f"path of {found[-1].label}", position, colour=4))
     every = np.concatenate(places, axis=1)
     every = every[np.all(np.isfinite(every), axis=(1, 2))]
@@ -136,7 +136,7 @@ def _pins(said: dict[str, Any], k: int, size: float) -> list[Shape]:
     return found
 
 
-def _fixed(said: dict[str, Any], size: float, turn: np.ndarray) -> list[Shape]:
+def _feet(said: dict[str, Any], size: float, turn: np.ndarray) -> list[Shape]:
     """Return a foot under each joint with the ground, as seen in the picture."""
     down = np.array([0.0, 1.0, 0.0]) if len(said["gravity"]) == 2 else np.array([0.0, 0.0, 1.0])
     down = down * (1.0 if _along(said["gravity"]) > 0 else -1.0)
@@ -174,7 +174,7 @@ def _point(found: list[Body], body: int, p: np.ndarray, turn: np.ndarray) -> np.
     count = len(found[0].position if found[0].position is not None else ())
     if body < 0:
         return np.tile(turn @ p, (count, 1))
-    rotation, position = _seen(found[body], turn)
+    rotation, position = _look(found[body], turn)
     return position if rotation is None else position + rotation @ p
 
 
@@ -213,7 +213,7 @@ def _around(
     return {"frame": axes} | ({"front": True} if flat else {})
 
 
-def _seen(one: Body, turn: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+def _look(one: Body, turn: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
     assert one.position is not None
     rotation = None if one.rotation is None else turn @ one.rotation
     return rotation, one.position @ turn.T

@@ -14,7 +14,7 @@ from retrax.errors import BadInput
 from retrax.mechanics.shape import SOLIDS, Shape, Triple, shapes_of
 from retrax.numerics.checks import reason
 from retrax.show.bodies import Body, bodies
-from retrax.show.pictures.shapes import carried, ends, part, reach, through
+from retrax.show.pictures.shapes import body_of_shapes, ends, part, reach, through
 from retrax.show.pictures.things import METRES, Picture, Thing, Track, frame, path
 from retrax.trajectory.trajectory import Trajectory
 
@@ -35,7 +35,7 @@ _STEEP, _WALLS = 0.1, 2
 Plane = tuple[Triple, Triple, int | str]
 
 
-def drawn_by_user(run: Trajectory, draw: Draw, planes: Sequence[Plane] = ()) -> Picture:
+def draw_for_user(run: Trajectory, draw: Draw, planes: Sequence[Plane] = ()) -> Picture:
     """Return the picture that `draw` describes, instead of the one that retrax would make."""
     return of_function(run, draw) if callable(draw) else of_bodies(run, draw, planes)
 
@@ -62,7 +62,7 @@ def of_bodies(run: Trajectory, draw: Any, planes: Sequence[Plane] = ()) -> Pictu
         place = still.position if one.position is None else one.position
         assert place is not None
         many = len(found) > _MANY
-        things += carried("" if many and k >= 0 else one.label, own, one.rotation, place)
+        things += body_of_shapes("" if many and k >= 0 else one.label, own, one.rotation, place)
         places.append(corners(own, one.rotation, place))
         if k >= 0 and one.position is not None and not many:
             things.append(path(f"path of {one.label}" if len(found) > 1 else "path", place))
@@ -74,10 +74,10 @@ def of_bodies(run: Trajectory, draw: Any, planes: Sequence[Plane] = ()) -> Pictu
     slabs = [slab(normal, at, places) for normal, at in grounds if abs(normal[2]) < 1.0]
     if slabs:
         unmoved = np.zeros((len(run.t), 3))
-        things += carried("plane", slabs, None, unmoved)
+        things += body_of_shapes("plane", slabs, None, unmoved)
         things[-1] |= {"still": True, "colour": GREY}
         places.append(corners(slabs, None, unmoved))
-    shown = framed(things, np.concatenate(places, axis=1), flat)
+    shown = frame_axes(things, np.concatenate(places, axis=1), flat)
     if level and not slabs and not flat:
         shown = shown._replace(around={"ground": 3.2 * shown.radius, "height": level[0]})
     moving = [own for k, own in shapes.items() if k >= 0]
@@ -146,7 +146,7 @@ def of_function(run: Trajectory, draw: Callable[..., Any]) -> Picture:
     seen = np.linspace(0, len(t) - 1, min(len(t), _LOOKED_AT)).astype(int)
     places = np.stack([np.concatenate([reach(shape) for shape in asked[k]]) for k in seen])
     heights = [x[2] for shapes in asked for shape in shapes for x in (shape.place, *shape.points)]
-    return framed(things, places, not any(heights))._replace(stride=stride)
+    return frame_axes(things, places, not any(heights))._replace(stride=stride)
 
 
 def _takes_time(draw: Callable[..., Any]) -> bool:
@@ -194,7 +194,7 @@ def corners(
     return points @ np.swapaxes(turns, 1, 2) + position[seen][:, None]
 
 
-def framed(things: list[Thing], places: Float[np.ndarray, "time n 3"], flat: bool) -> Picture:
+def frame_axes(things: list[Thing], places: Float[np.ndarray, "time n 3"], flat: bool) -> Picture:
     """Put axes around a picture; what is flat, in the first two, is seen from the front."""
     places = places[np.all(np.isfinite(places), axis=(1, 2))]
     if not len(places):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from retrax.draw.surface import packed, unpacked
+from retrax.draw.surface import pack_mesh, unpack_mesh
 from retrax.mechanics.shape import COLOURS, SOLIDS, Shape
 from retrax.show.bodies import CORNERS
 from retrax.show.pictures.things import Thing, Track, body, path, strand
@@ -37,7 +37,7 @@ def ends(shape: Shape) -> Float[np.ndarray, "n 3"]:
     return np.array(shape.points) @ shape.linear.T + np.array(shape.place)
 
 
-def carried(
+def body_of_shapes(
     label: str, shapes: Sequence[Shape], rotation: Rotations | None, position: Places
 ) -> list[Thing]:
     """Return a body made of shapes, and beside it the arrows and trails among them."""
@@ -77,6 +77,6 @@ def reach(shape: Shape) -> Float[np.ndarray, "n 3"]:
 
 
 def _triangles(shape: Shape) -> dict[str, Any]:
-    corners, triangles = packed(shape)
-    found, _ = unpacked(corners, triangles)  # what is damaged is told here, not in a browser
+    corners, triangles = pack_mesh(shape)
+    found, _ = unpack_mesh(corners, triangles)  # what is damaged is told here, not in a browser
     return {"corners": corners, "triangles": triangles, "wide": len(found) > 65536}

@@ -87,7 +87,7 @@ def andrews_squeezer() -> MechanismSystem:
     )
     squeezer = Mechanism(gravity=[0.0, 0.0])
     K = [
-        squeezer.body(f"K{k + 1}", mass, moment, at=centre, turned=_turned(angle))
+        squeezer.body(f"K{k + 1}", mass, moment, at=centre, turned=_rotation(angle))
         for k, (mass, moment, centre, angle) in enumerate(
             zip(_MASSES, _MOMENTS, centres, angles, strict=True)
         )
@@ -114,6 +114,6 @@ def _axes(angle: float) -> tuple[np.ndarray, np.ndarray]:
     return np.array([c, s]), np.array([s, -c])
 
 
-def _turned(angle: float) -> Float[np.ndarray, "2 2"]:
+def _rotation(angle: float) -> Float[np.ndarray, "2 2"]:
     c, s = math.cos(angle), math.sin(angle)
     return np.array([[c, -s], [s, c]])

@@ -84,7 +84,7 @@ def at_time(profile: Profile | None, t: Scalar) -> Profile | None:
     return None if profile is None else profile.at(t)
 
 
-def stacked(
+def stack(
     profiles: Sequence[Profile | None],
     sizes: Sequence[int],
     gap: int = 0,

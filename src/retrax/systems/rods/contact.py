@@ -75,7 +75,7 @@ class Strand(NamedTuple):
         """Return the angular velocities of the nodes, in space."""
         return jax.vmap(jnp.matmul)(self.frames, omega)
 
-    def pushed(self, force: Vector, torque: Vector) -> Float[Array, " dim"]:
+    def push(self, force: Vector, torque: Vector) -> Float[Array, " dim"]:
         """Share out a force and a torque in space at the contact among the nodes."""
 
         def node(frame, weight):
@@ -119,7 +119,7 @@ class AbstractRollingPair(AbstractGroupSystem):
         one, two, _ = self.group.split(x)
         return one, two
 
-    def joined(self, one: Part, two: Part, s: Float[Array, "2"] | None = None) -> Coordinates:
+    def join(self, one: Part, two: Part, s: Float[Array, "2"] | None = None) -> Coordinates:
         """Join the coordinates of both rods and of the points of contact, 0 by default."""
         return jnp.concatenate([one, two, jnp.zeros(2) if s is None else s])
 
@@ -192,9 +192,9 @@ class AbstractRollingPair(AbstractGroupSystem):
         first, second = self.strands(g)
         d = second.point - first.point
         return tuple(
-            self.joined(
-                self.first.held(first.pushed(units[i], cross(d, units[i]) / 2)),
-                self.second.held(second.pushed(-units[i], cross(d, units[i]) / 2)),
+            self.join(
+                self.first.without_held(first.push(units[i], cross(d, units[i]) / 2)),
+                self.second.without_held(second.push(-units[i], cross(d, units[i]) / 2)),
             )
             for i in range(3)
         )
@@ -202,7 +202,7 @@ class AbstractRollingPair(AbstractGroupSystem):
     def mobile(self, mu: Coordinates) -> Coordinates:
         """Return the velocities of the nodes; zero for the points of contact."""
         one, two = self.split(mu)
-        return self.joined(self.first.mobility * one, self.second.mobility * two)
+        return self.join(self.first.mobility * one, self.second.mobility * two)
 
     def yielding(self, rows: tuple[Coordinates, ...]) -> Float[Array, "3 3"]:
         """Return $A M^{-1} A^T$: how fast unit forces at the contact separate the surfaces."""
@@ -211,7 +211,7 @@ class AbstractRollingPair(AbstractGroupSystem):
 
     def travel(self, g: Pair, one: Part, two: Part) -> Float[Array, "2"]:
         r"""Return $\dot s$ of (4)."""
-        moved = self.group.tangent(g, self.joined(one, two))
+        moved = self.group.tangent(g, self.join(one, two))
         _, rate = jax.jvp(self.tangency, (g,), (moved,))
         return -solve(self.curvature_of_gap(g), rate)
 

@@ -47,7 +47,7 @@ from retrax.numerics.newton import NewtonStatus, Sizes, to_stagnation
 from retrax.numerics.small_matrices import solve
 from retrax.systems.rods.pair import RodsInContact
 from retrax.systems.rods.pair_flight import Rows, Scalar, along, flight, forces
-from retrax.systems.rods.unilateral import Meeting, closed, friction_within, meeting
+from retrax.systems.rods.unilateral import Meeting, friction_within, is_closed, meeting
 
 _EPS = float(jnp.finfo(jnp.float64).eps)
 _AIM, _ACCEPT, _MOST = _EPS / 4, 64 * _EPS, 50
@@ -98,22 +98,22 @@ class CoulombStep(NamedTuple):
     second: _Stage
 
 
-def recorded(
+def record(
     system: RodsInContact, before: State, after: State, first: Vector, last: Vector
 ) -> ContactRecord:
     """Return what the contact does in a step with these impulses on rod 1; it never jams.
 
     Nothing is solved again. There are no joints.
     """
-    one, two = _seen(system, before, first, 0.5), _seen(system, after, last, -0.5)
+    one, two = _look(system, before, first, 0.5), _look(system, after, last, -0.5)
     push = one.p + two.p
     slips = one.slips | two.slips
-    lands = ~closed(system, one.where.gap) & (push > 0)
+    lands = ~is_closed(system, one.where.gap) & (push > 0)
     return ContactRecord(
         gap=two.where.gap[None],
         mode=jnp.where(push > 0, jnp.where(slips, SLIPS, STICKS), OPEN)[None],
         normal=push[None],
-        tangential=(one.where.turned(two.where, one.q) + two.q)[None],
+        tangential=(one.where.turn_to(two.where, one.q) + two.q)[None],
         approach=one.opening[None],
         slip=two.across[None],
         friction_work=jnp.where(slips | lands, one.rubbed + two.rubbed, 0.0)[None],
@@ -127,7 +127,7 @@ def recorded(
     )
 
 
-def _seen(system: RodsInContact, state: State, impulse: Vector, half: float) -> _Stage:
+def _look(system: RodsInContact, state: State, impulse: Vector, half: float) -> _Stage:
     """Look at the contact at one end of a step, with the impulse there."""
     where = meeting(system, state.g)
     gives = where.give(system.yielding(system.reactions(state.g)))
@@ -159,7 +159,7 @@ def coulomb_step(system: RodsInContact, state: State, h: Scalar) -> CoulombStep:
     there, rows1 = meeting(system, g1), system.reactions(g1)
     stiff, give = there.give(system.yielding(rows1))
     came, slid = there.parts(system.slip(g1, system.mobile(mu)))
-    touches = closed(system, there.gap) | (tried.p > 0)
+    touches = is_closed(system, there.gap) | (tried.p > 0)
     bounced = -system.restitution * jnp.minimum(opening, 0.0)
     p = jnp.where(touches, jnp.maximum(bounced - came, 0.0) / stiff, 0.0)  # (2)
     q, slips = friction_within(system, give, -solve(give, slid), p)
@@ -208,7 +208,7 @@ def _first(
     # Places are as large as the rods are long: so are the terms that cancel in the gap.
     terms = system.first.length + system.second.length
 
-    def predicted(
+    def predict(
         p: Scalar, q: Across, gap: Scalar, slip: Across
     ) -> tuple[Scalar, Across, Bool[Array, ""]]:
         """Return the impulses that obey the law, predicted by S."""
@@ -218,7 +218,7 @@ def _first(
             return push, friction, slips & (push > 0)
         fast = jnp.sqrt(slid @ slid)
         stops = _FAST * system.friction * push * (give[0, 0] + give[1, 1])
-        goes_on = closed(system, here.gap) & (fast > stops)
+        goes_on = is_closed(system, here.gap) & (fast > stops)
         against = -system.friction * push * slid / jnp.where(fast > 0, fast, 1.0)
         return push, jnp.where(goes_on, against, friction), (slips | goes_on) & (push > 0)
 
@@ -236,7 +236,7 @@ def _first(
         mean = mean - (mean @ middle) * middle
         # Turned from the plane half-way into that of the friction.
         slip = here.axes[1:] @ (mean - (mean @ n0) / (1 + middle @ n0) * (middle + n0))
-        after = predicted(p, q, far - 2 * system.radius, slip)
+        after = predict(p, q, far - 2 * system.radius, slip)
         missed = stiff * jnp.abs(after[0] - p) + jnp.sum(jnp.abs(give @ (after[1] - q)))
         skew = jnp.sum(jnp.abs(system.tangency(at))) * system.width / (2 * system.radius)
         size = (missed * jnp.abs(h) + skew) / terms
@@ -244,7 +244,7 @@ def _first(
 
     opening, across = here.parts(system.slip(g0, system.mobile(pushed)))
     none, still = jnp.zeros(()), jnp.zeros(2)
-    guess = predicted(none, still, here.gap + h * opening, across)
+    guess = predict(none, still, here.gap + h * opening, across)
     s = g0[2] + h * system.travel(g0, *system.split(system.mobile(state.momentum)))
     tried = _Tried(none, still, jnp.asarray(False), s, *guess)
     sizes = jnp.asarray(jnp.inf), jnp.ones(())

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import finite64, require_number
-from retrax.numerics.evaluate import as_jax, evaluated
+from retrax.numerics.evaluate import as_jax, evaluate_in_jax
 from retrax.systems.rods.contact import Pair
 from retrax.systems.rods.pair import RodsInContact
 from retrax.systems.rods.pressing import closest, press
@@ -62,13 +62,13 @@ def crossed_rods(
         unilateral=unilateral,
         restitution=restitution,
     )
-    g = _laid(pair, pressed, angle, meet)
+    g = _lay(pair, pressed, angle, meet)
     if pressed:
         g = press(pair, g)
     return pair, pair.state(g, velocity=_kicks(pair, kick), project=True)
 
 
-def kicked(
+def kick_rods(
     pair: RodsInContact,
     g: Pair,
     kick: float = 1.0,
@@ -90,7 +90,7 @@ def kicked(
     return other, other.state(g, velocity=_kicks(other, kick), project=True)
 
 
-def _laid(pair: RodsInContact, pressed: float, degrees: float, meet: tuple[float, float]) -> Pair:
+def _lay(pair: RodsInContact, pressed: float, degrees: float, meet: tuple[float, float]) -> Pair:
     """Lay straight rods; those to be pressed are bowed away from each other, not to overlap."""
     angle = np.radians(degrees)
     directions = np.array([[1.0, 0.0, 0.0], [np.cos(angle), np.sin(angle), 0.0]])
@@ -126,4 +126,4 @@ def _kicks(pair: RodsInContact, size: float) -> Float[Array, " dim"]:
     first = velocity(pair.first, 0.010 * two, 0.030 * one, -0.010 * one, 0.10 * one)
     one, two = waves(pair.second)
     second = velocity(pair.second, -0.020 * one, 0.015 * two, 0.005 * one, -0.05 * one)
-    return evaluated(RodsInContact.joined, pair, first, second)
+    return evaluate_in_jax(RodsInContact.join, pair, first, second)

@@ -48,7 +48,7 @@ from jaxtyping import Float
 from retrax.errors import BadInput
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import host_float64, require_finite, require_flag, require_number, shown
+from retrax.numerics.checks import host_float64, quote, require_finite, require_flag, require_number
 
 if TYPE_CHECKING:
     from retrax.systems.rods.elastic import AbstractRod
@@ -165,7 +165,7 @@ def _alone(of: Medium, stretches: np.ndarray) -> np.ndarray:
 def _require_rod(rod: object) -> None:
     """Reject anything that is not a rod; `elastic.py` builds on this module, so by its parts."""
     if not (isinstance(rod, AbstractSplitSystem) and hasattr(rod, "bending")):
-        raise BadInput(f"rod = {shown(rod)} is not a Rod.")
+        raise BadInput(f"rod = {quote(rod)} is not a Rod.")
 
 
 def _wave_numbers(rod: object, k: object) -> Numbers:
@@ -182,7 +182,7 @@ def _as_numbers(out: dict[str, np.ndarray], k: Numbers) -> dict[str, np.ndarray]
     """Reject wave numbers whose frequencies are not finite."""
     if not all(np.isfinite(values).all() for values in out.values()):
         raise BadInput(
-            f"k = {shown(k.tolist())}: the squares of the frequencies overflow at these wave "
+            f"k = {quote(k.tolist())}: the squares of the frequencies overflow at these wave "
             "numbers and this stretch."
         )
     return out

@@ -89,8 +89,10 @@ class AbstractRod(AbstractNodes):
         return self.segments(g).strain
 
     def potential_energy(self, g: Placement) -> Float[Array, ""]:
-        extra, bent = self.deformed(self.strains(g))
-        energy = self._stored(extra, self.stretching) + self._stored(bent, self.bending)
+        extra, bent = self.deformation(self.strains(g))
+        energy = self._elastic_energy(extra, self.stretching) + self._elastic_energy(
+            bent, self.bending
+        )
         places = g[1]
         if self.gravity is not None:
             _, mass = self.parts(self.inertia)
@@ -101,7 +103,7 @@ class AbstractRod(AbstractNodes):
             energy = energy - jnp.sum(self.loads.dead * places)
         return energy
 
-    def deformed(self, strain: Strain) -> Strain:
+    def deformation(self, strain: Strain) -> Strain:
         r"""Return $\Gamma - \Gamma_0$ and $\Omega - \Omega_0$."""
         gamma, omega = strain
         rest = _E3 if self.rest_stretch is None else self.rest_stretch.rows()
@@ -109,7 +111,9 @@ class AbstractRod(AbstractNodes):
             omega = omega - self.rest_curvature.rows()
         return Strain(gamma - jnp.broadcast_to(rest, gamma.shape), omega)
 
-    def _stored(self, strain: Float[Array, "segments 3"], stiff: PerSegment) -> Float[Array, ""]:
+    def _elastic_energy(
+        self, strain: Float[Array, "segments 3"], stiff: PerSegment
+    ) -> Float[Array, ""]:
         """Return the elastic energy of strains."""
         if self.spacing.ndim == 0:
             return self.spacing / 2 * _work(strain * strain, stiff)
@@ -117,31 +121,33 @@ class AbstractRod(AbstractNodes):
 
     def resultants(self, strain: Strain) -> Strain:
         r"""Return the resultants $n = C_1(\Gamma - \Gamma_0)$ and $m = C_2(\Omega - \Omega_0)$."""
-        extra, bent = self.deformed(strain)
-        return Strain(scaled(extra, self.stretching), scaled(bent, self.bending))
+        extra, bent = self.deformation(strain)
+        return Strain(scale_rows(extra, self.stretching), scale_rows(bent, self.bending))
 
     def differential(self, g: Placement, xi: Coordinates, mu: Coordinates) -> Coordinates:
-        return self.held(self._conservative_loads(g))
+        return self.without_held(self._conservative_loads(g))
 
     def _conservative_loads(self, g: Placement) -> Coordinates:
         """Return the loads that have a potential, those on held nodes included."""
         dead = None if self.loads is None else self.loads.dead
         more = None if dead is None else beside(None, dead)
-        return self._pushed(g, self._at_the_end(torque=False), None, more)
+        return self._total_loads(g, self._at_the_end(torque=False), None, more)
 
     def kick(self, g: Placement, t: Float[Array, ""]) -> Coordinates:
-        return self.pushed(g, t)
+        return self.total_loads(g, t)
 
-    def pushed(
+    def total_loads(
         self, g: Placement, t: Float[Array, ""], stress: Strain | None = None
     ) -> Coordinates:
         """Return the loads at a place and a time, of its own elastic stresses or of these."""
         now = self.at_time(t)
         muscle = None if now.muscle is None else now.muscle.rows()
         more = None if now.loads is None else now.loads.on(g[0])
-        return now.left(g, now._pushed(g, now._at_the_end(torque=True), muscle, more, stress))
+        return now.without_supports(
+            g, now._total_loads(g, now._at_the_end(torque=True), muscle, more, stress)
+        )
 
-    def _pushed(
+    def _total_loads(
         self,
         g: Placement,
         last: Float[Array, "6"] | None,
@@ -156,7 +162,7 @@ class AbstractRod(AbstractNodes):
         flat = self._on_nodes(self._between(g, seg, stress), last)
         if self.gravity is not None:
             weight = jnp.concatenate([jnp.zeros_like(self.gravity), self.gravity], axis=-1)
-            flat = flat + scaled(self.inertia.reshape(self.nodes, 6), weight).reshape(-1)
+            flat = flat + scale_rows(self.inertia.reshape(self.nodes, 6), weight).reshape(-1)
         return flat if more is None else flat + more.reshape(-1)
 
     def _at_the_end(self, torque: bool) -> Float[Array, "6"] | None:
@@ -176,17 +182,17 @@ class AbstractRod(AbstractNodes):
             acting = acting + self.load(g, xi, t)
         if self.drag is not None:
             dragged = self.drag.force(g[0], *self.parts(self.momentum(g, xi)))
-            acting = acting + self.left(g, dragged.reshape(-1))
+            acting = acting + self.without_supports(g, dragged.reshape(-1))
         return acting if self.damping is None else acting + self._friction(g, xi)
 
-    def carried(self, g: Placement, h: Float[Array, ""]) -> Coordinates | None:
+    def support_velocities(self, g: Placement, h: Float[Array, ""]) -> Coordinates | None:
         carried = None
         for pose in self.poses() if self.damping is not None else ():
             one = mean_rates(pose, *g, h)
             carried = one if carried is None else carried + one
         return carried
 
-    def lost(
+    def loss(
         self,
         g: Placement,
         mu: Coordinates,
@@ -194,12 +200,12 @@ class AbstractRod(AbstractNodes):
         carried: Coordinates | None,
         dragged_first: bool,
     ) -> Coordinates | None:
-        change = self.dragged(g, mu, h) if dragged_first and self.drag is not None else None
+        change = self.drag_change(g, mu, h) if dragged_first and self.drag is not None else None
         if self.damping is not None:
-            more = self._damped(g, mu if change is None else mu + change, h, carried)
+            more = self._damp(g, mu if change is None else mu + change, h, carried)
             change = more if change is None else change + more
         if not dragged_first and self.drag is not None:
-            more = self.dragged(g, mu if change is None else mu + change, h)
+            more = self.drag_change(g, mu if change is None else mu + change, h)
             change = more if change is None else change + more
         return change
 
@@ -209,12 +215,12 @@ class AbstractRod(AbstractNodes):
         seg, moved = jax.jvp(self.segments, (g,), (self.group.tangent(g, xi),))
         times = self.damping if self.damping.ndim == 0 else self.damping[:, None]
         stress = Strain(
-            scaled(times * moved.strain.stretch, self.stretching),
-            scaled(times * moved.strain.curvature, self.bending),
+            scale_rows(times * moved.strain.stretch, self.stretching),
+            scale_rows(times * moved.strain.curvature, self.bending),
         )
-        return self.left(g, self._on_nodes(self._between(g, seg, stress)))
+        return self.without_supports(g, self._on_nodes(self._between(g, seg, stress)))
 
-    def _damped(
+    def _damp(
         self, g: Placement, mu: Coordinates, h: Float[Array, ""], carried: Coordinates | None
     ) -> Coordinates:
         """Return the change of momentum by damping in a time `h`, to order 2, `g` constant."""
@@ -225,7 +231,7 @@ class AbstractRod(AbstractNodes):
 
         return h * friction(mu + h / 2 * friction(mu))
 
-    def unfolded(self, g: Placement) -> Bool[Array, ""]:
+    def is_unfolded(self, g: Placement) -> Bool[Array, ""]:
         """Return whether all segments are bent by clearly less than half a turn."""
         frames, _ = g
         traces = jnp.sum(frames[:-1] * frames[1:], axis=(1, 2))
@@ -263,7 +269,7 @@ class AbstractRod(AbstractNodes):
     def at_time(self: Some, t: Float[Array, ""]) -> Some:
         if not self._changes:
             return self
-        return self._changed(
+        return self._with_fields(
             rest_stretch=at_time(self.rest_stretch, t),
             rest_curvature=at_time(self.rest_curvature, t),
             muscle=at_time(self.muscle, t),
@@ -277,7 +283,7 @@ class AbstractRod(AbstractNodes):
         """Return the rate by rest shapes that change, and the work of supports that move."""
         rate = jax.grad(lambda t: self.at_time(t).potential_energy(g))(t)
         loads = self.at_time(t)._conservative_loads(g)
-        return rate - (loads - self.held(loads)) @ xi
+        return rate - (loads - self.without_held(loads)) @ xi
 
     @property
     def isolated(self) -> bool:
@@ -356,11 +362,11 @@ class AbstractRod(AbstractNodes):
             )
 
 
-def scaled(rows: Float[Array, "n m"], by: Float[Array, "..."]) -> Float[Array, "n m"]:
+def scale_rows(rows: Float[Array, "n m"], by: Float[Array, "..."]) -> Float[Array, "n m"]:
     """Multiply every row by the entries of `by`, which may have rows too."""
     return rows * jnp.broadcast_to(by, rows.shape)
 
 
 def _work(rows: Float[Array, "n 3"], by: Float[Array, "..."]) -> Float[Array, ""]:
-    """Return the sum of all entries of `scaled`."""
+    """Return the sum of all entries of `scale_rows`."""
     return jnp.sum(rows @ by) if by.ndim == 1 else jnp.sum(rows * by)

@@ -79,16 +79,16 @@ def ending(system: "RodsInContact", step: Callable[[float], State], h: float) ->
     The state of the ending is the last one at which the contact lasts, up to round-off.
     """
 
-    def kept(size: float) -> np.ndarray:
-        return np.asarray(_seen(system, step(size)).margins) > 0
+    def keeps(size: float) -> np.ndarray:
+        return np.asarray(_look(system, step(size)).margins) > 0
 
-    if kept(h).all():
+    if keeps(h).all():
         return None
-    first, last = bracket(lambda size: bool(kept(size).all()), h)
+    first, last = bracket(lambda size: bool(keeps(size).all()), h)
     # Look just behind the event: infinite friction fails a rounding error before the pressure does.
-    failed = kept(min(last + _BEHIND * h, h)) & kept(last)
+    failed = keeps(min(last + _BEHIND * h, h)) & keeps(last)
     kind, before = kinds(system)[int(np.argmin(failed))], step(first)
-    what, why = _sentence(kind, system, _seen(system, step(last)), float(before.t), h)
+    what, why = _sentence(kind, system, _look(system, step(last)), float(before.t), h)
     return Ending(what, why, kind, before)
 
 
@@ -102,7 +102,7 @@ class _Seen(NamedTuple):
 
 
 @Evaluated
-def _seen(system: "RodsInContact", state: State) -> _Seen:
+def _look(system: "RodsInContact", state: State) -> _Seen:
     acting = system.contact_force(state.g, system.multipliers(state))
     return _Seen(margins(system, state), acting, state.g[2], system.curvature_of_gap(state.g))
 
@@ -146,7 +146,7 @@ class Overlap(NamedTuple):
     distance: float
 
 
-def overlooked(system: "RodsInContact", states: State) -> str | None:
+def find_overlooked(system: "RodsInContact", states: State) -> str | None:
     """Return a sentence about the first saved state with rods inside each other, if any."""
     found = first_overlap(system, states)
     if found is None:

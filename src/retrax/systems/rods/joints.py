@@ -40,7 +40,7 @@ from retrax.mechanisms.laws import AbstractLaw
 from retrax.mechanisms.pose import Place, Pose, ground
 from retrax.nodal.flight import spin
 from retrax.nodal.nodes import HostPlacement, Placement
-from retrax.numerics.checks import require_instance, shown
+from retrax.numerics.checks import quote, require_instance
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.newton import NewtonStatus, newton
 from retrax.numerics.small_matrices import solve
@@ -112,7 +112,7 @@ class EndJoints(AbstractHolonomic):
     def position_rates(self, g: Placement, t: Time) -> Float[Array, " k"]:
         return jnp.zeros(sum(law.count for law in self.laws))
 
-    def taken_up(self, g: Placement, mobility: Coordinates, mu: Coordinates) -> Coordinates:
+    def take_up(self, g: Placement, mobility: Coordinates, mu: Coordinates) -> Coordinates:
         """Return the part of momenta or forces that joints take up, to be subtracted: (2)."""
         moves, given = mobility.reshape(self.count, 6), mu.reshape(self.count, 6)
         total = jnp.zeros_like(given)
@@ -136,12 +136,12 @@ class EndJoints(AbstractHolonomic):
         J, m, p = (x.reshape(self.count, 6) for x in (inertia, mobility, mu))
         total, met = jnp.zeros_like(p), []
         for knot in self.knots:
-            lam, rows, status = self._solved(knot, g, J, m, p, h)
+            lam, rows, status = self._solve(knot, g, J, m, p, h)
             total = total + _among(knot, self.count, lam @ rows)
             met.append(status)
         return total.reshape(-1), met
 
-    def _solved(
+    def _solve(
         self,
         knot: Knot,
         g: Placement,
@@ -200,7 +200,7 @@ def end_joints(
     `carried` are nodes on bases that move; `mobility` is `None` where it is not known yet.
     """
     if not isinstance(joints, list | tuple):
-        raise BadInput(f"joints = {shown(joints)} must be a list of joints.")
+        raise BadInput(f"joints = {quote(joints)} must be a list of joints.")
     if not joints:
         return None
     if drawn is None:
@@ -234,7 +234,7 @@ def _node(name: str, body: object, sizes: tuple[int, ...]) -> int:
     found = _NAME.fullmatch(body) if isinstance(body, str) else None
     if found is None or int(found[1]) >= len(sizes):
         raise BadInput(
-            f'{name} joins {shown(body)}, but ends of rods are called "rod 0 first", "rod 0 last", '
+            f'{name} joins {quote(body)}, but ends of rods are called "rod 0 first", "rod 0 last", '
             f'"rod 1 first" and so on, up to rod {len(sizes) - 1}, and what does not move "ground".'
         )
     rod = int(found[1])

@@ -11,8 +11,8 @@ from retrax.errors import BadInput
 from retrax.groups.so3 import SO3
 from retrax.mechanics.system import ArrayLike
 from retrax.nodal.nodes import Placement
-from retrax.numerics.checks import finite64, finite_rows, is_traced, require_number, shown
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.checks import finite64, finite_rows, is_traced, quote, require_number
+from retrax.numerics.evaluate import evaluate_in_jax
 from retrax.numerics.known import require_each
 from retrax.numerics.small_matrices import solve
 from retrax.systems.rods.strain import Rotation, Vector
@@ -24,12 +24,12 @@ def first_frame(direction: ArrayLike, normal: ArrayLike | None) -> Rotation:
     """Return the frame with its third axis along `direction` and its first one near `normal`."""
     along = finite64("direction", direction, (3,))
     across = None if normal is None else finite64("normal", normal, (3,))
-    frame = evaluated(_frame, along, across)
+    frame = evaluate_in_jax(_frame, along, across)
 
     def check(frame: np.ndarray) -> None:
         if not np.isfinite(frame).all():
             raise BadInput(
-                f"direction = {shown(direction)} and normal = {shown(normal)} must not be "
+                f"direction = {quote(direction)} and normal = {quote(normal)} must not be "
                 "parallel, and neither may be zero or too long to be squared."
             )
 
@@ -50,10 +50,10 @@ def straight(
     if not is_traced(stretch):
         stretch = require_number("stretch", stretch, "> 0")
     begin = finite64("start", start, (3,))
-    return evaluated(partial(_laid_out, nodes), frame, begin, stretch, spacing)
+    return evaluate_in_jax(partial(_lay_out, nodes), frame, begin, stretch, spacing)
 
 
-def relaxed(
+def relax(
     kind: str,
     spacing: Scalar,
     stretch: Float[Array, "segments 3"],
@@ -90,7 +90,7 @@ def _frame(t: Vector, across: Vector | None) -> Rotation:
     return jnp.stack([a, jnp.cross(t, a), t], axis=1)
 
 
-def _laid_out(
+def _lay_out(
     nodes: int, frame: Rotation, start: Vector, stretch: float | Scalar, spacing: Scalar
 ) -> Placement:
     along = stretch * spacing * jnp.arange(nodes, dtype=float)

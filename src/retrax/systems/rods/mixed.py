@@ -56,7 +56,7 @@ class Here(NamedTuple):
     after: Float[np.ndarray, "nodes 6 6"]
 
 
-def linearised(
+def linearise(
     rod: Rod, g: Placement | HostPlacement, stress: Float[np.ndarray, "segments 6"]
 ) -> Here:
     """Linearise loads and strains about a placement and stresses that need not belong to it."""
@@ -90,7 +90,7 @@ def stresses(rod: Rod, g: Placement | HostPlacement) -> Float[np.ndarray, "segme
 
 @Evaluated
 def _strains(rod: Rod, g: Placement) -> Array:
-    return jnp.concatenate(rod.at_time(jnp.zeros(())).deformed(rod.strains(g)), axis=1)
+    return jnp.concatenate(rod.at_time(jnp.zeros(())).deformation(rod.strains(g)), axis=1)
 
 
 @Evaluated
@@ -105,21 +105,21 @@ def _derivatives(
     now, rest = rod.at_time(zero), jnp.zeros(group.dim)
 
     def strains(x):
-        return jnp.concatenate(now.deformed(rod.strains(x)), axis=1)
+        return jnp.concatenate(now.deformation(rod.strains(x)), axis=1)
 
     def loads(x):
-        acting = rod.pushed(x, zero, Strain(stress[:, :3], stress[:, 3:]))
+        acting = rod.total_loads(x, zero, Strain(stress[:, :3], stress[:, 3:]))
         return acting + rod.load(x, rest, zero) if rod.feedback else acting
 
     def by_moves(function, colours):
-        def moved(colour, part):
+        def move(colour, part):
             chosen = (jnp.arange(rod.nodes) % colours == colour).astype(float)
             xi = jnp.outer(chosen, (jnp.arange(6) == part).astype(float)).reshape(-1)
             out = jax.jvp(function, (g,), (group.tangent(g, xi),))[1]
             return out.reshape(-1, 6)
 
         which = np.divmod(np.arange(6 * colours), 6)
-        rows = jax.lax.map(lambda x: moved(*x), which)
+        rows = jax.lax.map(lambda x: move(*x), which)
         return rows.reshape(colours, 6, -1, 6)
 
     return strains(g), by_moves(strains, 2), loads(g).reshape(-1, 6), by_moves(loads, 3)
@@ -162,19 +162,19 @@ class Mixed:
         x = self.matrix.solve(self.rows[:, None] * self._sides(loads, misfit))
         return self._apart(self.columns[:, None] * x)
 
-    def left(
+    def residual(
         self, loads: Nodes, misfit: Segments, moves: Nodes, stress: Segments
     ) -> tuple[Nodes, Segments]:
         """Return what a solution leaves of loads and misfits, and round-off of what cancels."""
         b = self.rows[:, None] * self._sides(loads, misfit)
-        x = self._joined(moves, stress) / self.columns[:, None]
+        x = self._join(moves, stress) / self.columns[:, None]
         off = np.abs(b - self.matrix.product(x)) + _ROUNDING * self.matrix.cancelling(x)
         return self._apart(off / self.rows[:, None])
 
     def _sides(self, loads: Nodes, misfit: Segments) -> Float[np.ndarray, "n m"]:
-        return self._joined(np.where(self.held[:, :, None], 0.0, loads), -misfit)
+        return self._join(np.where(self.held[:, :, None], 0.0, loads), -misfit)
 
-    def _joined(self, at_nodes: Nodes, in_segments: Segments) -> Float[np.ndarray, "n m"]:
+    def _join(self, at_nodes: Nodes, in_segments: Segments) -> Float[np.ndarray, "n m"]:
         in_segments = np.concatenate([in_segments, np.zeros_like(in_segments[:1])])
         rows = np.concatenate([at_nodes, in_segments], axis=1)
         return rows.reshape(12 * self.nodes, -1)[:-6]
@@ -202,7 +202,7 @@ def units(rod: Rod) -> tuple[Float[np.ndarray, "6"], float]:
     return np.array([1.0] * 3 + [length] * 3), float(np.min(np.asarray(rod.bending))) / length
 
 
-def unresisted(
+def free_motions(
     rod: Rod, g: Placement | HostPlacement, here: Here
 ) -> Float[np.ndarray, "nodes 6 m"] | None:
     """Return the rigid motions that supports admit and that change no load; `None` without them."""
@@ -212,16 +212,16 @@ def unresisted(
     moves = zero, np.broadcast_to(np.eye(3)[:, None] * float(rod.length), zero.shape)
     held = np.asarray(rod.mobility).reshape(-1, 6) == 0
     rigid = np.concatenate([np.concatenate(x, axis=2) for x in (turns, moves)])
-    rigid = _combined(rigid, rigid[:, held])
+    rigid = _combine(rigid, rigid[:, held])
     changed = np.einsum("kij,mkj->mki", here.here, rigid)
     changed[:, 1:] += np.einsum("kij,mkj->mki", here.before[1:], rigid[:, :-1])
     changed[:, :-1] += np.einsum("kij,mkj->mki", here.after[:-1], rigid[:, 1:])
     move, torque = units(rod)
-    free = _combined(rigid, (move / torque * changed)[:, ~held])
+    free = _combine(rigid, (move / torque * changed)[:, ~held])
     return free.transpose(1, 2, 0) if len(free) else None
 
 
-def _combined(
+def _combine(
     motions: Float[np.ndarray, "m nodes 6"], rows: Float[np.ndarray, "m n"]
 ) -> Float[np.ndarray, "k nodes 6"]:
     """Return the combinations of motions of which the same combinations of `rows` vanish."""

@@ -18,12 +18,12 @@ from retrax.numerics.checks import (
     float64,
     output,
     outputs,
+    quote,
     require_above_zero,
     require_finite,
     require_real,
-    shown,
 )
-from retrax.numerics.evaluate import evaluate, evaluated
+from retrax.numerics.evaluate import evaluate, evaluate_in_jax
 from retrax.numerics.known import require_each
 from retrax.systems.rods.acting import NodeLoads
 from retrax.systems.rods.along import Along, OfTime, Profile
@@ -60,7 +60,7 @@ def per_segment(
 
 def segment_arcs(elements: int, spacing: Scalar) -> Float[Array, " segments"]:
     """Return the arc lengths of the middles of all segments."""
-    return evaluated(lambda h: h * (jnp.arange(elements, dtype=float) + 0.5), spacing)
+    return evaluate_in_jax(lambda h: h * (jnp.arange(elements, dtype=float) + 0.5), spacing)
 
 
 def profile(
@@ -80,7 +80,7 @@ def profile(
             return Profile(None, (Along(function, arcs, weights),))
         function = as_pytree(value)
         require_real(name, output(name, function, (_NUMBER,)), (3,))
-        rows = evaluated(lambda s: jax.vmap(lambda x: jnp.asarray(function(x)))(s), arcs)
+        rows = evaluate_in_jax(lambda s: jax.vmap(lambda x: jnp.asarray(function(x)))(s), arcs)
     else:
         rows = float64(name, value)
         if rows.shape not in ((3,), (arcs.shape[0], 3)):
@@ -89,10 +89,10 @@ def profile(
                 f"3, one for each of the {places}, or a function of arc length s or of s and t."
             )
     require_finite(name, rows)
-    return Profile(evaluated(_weighted, rows, arcs, weights))
+    return Profile(evaluate_in_jax(_weigh, rows, arcs, weights))
 
 
-def _weighted(
+def _weigh(
     rows: Float[Array, "..."], arcs: Float[Array, " places"], weights: Array | None
 ) -> Float[Array, "places 3"]:
     rows = jnp.broadcast_to(rows, (arcs.shape[0], 3))
@@ -111,8 +111,8 @@ def node_loads(
     """
     if all(x is None for x in (*at_end.values(), *per_length.values())):
         return None
-    arcs, weights = evaluated(lambda h: _lumped(elements, h), spacing)
-    last = evaluated(lambda x: (jnp.arange(len(x)) == elements).astype(float), arcs)
+    arcs, weights = evaluate_in_jax(lambda h: _lump(elements, h), spacing)
+    last = evaluate_in_jax(lambda x: (jnp.arange(len(x)) == elements).astype(float), arcs)
     kinds = []
     for (end, load), (line, spread) in zip(at_end.items(), per_length.items(), strict=True):
         one = profile(line, spread, arcs, "nodes", weights)
@@ -121,7 +121,7 @@ def node_loads(
     return NodeLoads(*kinds)
 
 
-def _lumped(elements: int, h: Scalar) -> tuple[Float[Array, " nodes"], Float[Array, " nodes"]]:
+def _lump(elements: int, h: Scalar) -> tuple[Float[Array, " nodes"], Float[Array, " nodes"]]:
     """Return the arc lengths of all nodes, and the lengths that they stand for."""
     weights = np.ones(elements + 1)
     weights[[0, -1]] = 0.5
@@ -133,7 +133,7 @@ def _end_load(
 ) -> Profile:
     """Return a load on the last node: a vector, or a function of time."""
     if not callable(load):
-        return Profile(evaluated(jnp.outer, last, finite64(name, load, (3,))))
+        return Profile(evaluate_in_jax(jnp.outer, last, finite64(name, load, (3,))))
     function = as_pytree(load)
     require_real(name, output(name, function, (_NUMBER,)), (3,))
     return Profile(None, (Along(OfTime(function), arcs, last),))
@@ -146,7 +146,7 @@ def _both(one: Profile | None, two: Profile | None) -> Profile | None:
     constants = [x.constant for x in (one, two) if x.constant is not None]
     if len(constants) < 2:
         return Profile(constants[0] if constants else None, one.driven + two.driven)
-    constant = evaluated(jnp.add, *constants)
+    constant = evaluate_in_jax(jnp.add, *constants)
     return Profile(constant, one.driven + two.driven)
 
 
@@ -173,13 +173,13 @@ def drag_rates(
     def rates(of: Array, per_length: Array, nodes: Array) -> Array:
         if uniform:
             return of / per_length
-        _, weights = _lumped(nodes.shape[0] - 1, spacing)
+        _, weights = _lump(nodes.shape[0] - 1, spacing)
         rows = jnp.broadcast_to(of, nodes.shape)
         return rows * weights[:, None] / nodes
 
     masses, moments = (nodal.reshape(-1, 6)[:, k : k + 3] for k in (3, 0))
     along, about = (
-        None if value is None else evaluated(rates, value, of, nodes)
+        None if value is None else evaluate_in_jax(rates, value, of, nodes)
         for value, of, nodes in zip(given, (mass, inertia), (masses, moments), strict=True)
     )
     return Drag(along, about)
@@ -196,7 +196,7 @@ def _drag(name: str, value: ArrayLike) -> Float[Array, "..."]:
 
     def check(values: np.ndarray) -> None:
         if not np.all(values >= 0):
-            raise BadInput(f"{name} = {shown(values.tolist())} must not be negative.")
+            raise BadInput(f"{name} = {quote(values.tolist())} must not be negative.")
 
     require_each(check, array)
     return array

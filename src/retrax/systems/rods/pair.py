@@ -22,7 +22,7 @@ from retrax.mechanics.system import (
     Derivative,
     refuse_overrides,
 )
-from retrax.nodal.nodes import named
+from retrax.nodal.nodes import name_components
 from retrax.numerics.checks import (
     finite64,
     is_traced,
@@ -31,7 +31,7 @@ from retrax.numerics.checks import (
     require_instance,
     require_number,
 )
-from retrax.numerics.evaluate import Evaluated, evaluate, evaluated
+from retrax.numerics.evaluate import Evaluated, evaluate, evaluate_in_jax
 from retrax.numerics.known import require_each
 from retrax.numerics.meant import explain_keywords
 from retrax.numerics.small_matrices import solve
@@ -41,8 +41,8 @@ from retrax.systems.rods.contact import (
     Pair,
     Part,
 )
-from retrax.systems.rods.events import ending, margins, overlooked
-from retrax.systems.rods.picture import drawn
+from retrax.systems.rods.events import ending, find_overlooked, margins
+from retrax.systems.rods.picture import picture_size
 from retrax.systems.rods.rod import Rod
 from retrax.systems.rods.starts import (
     require_law,
@@ -51,7 +51,7 @@ from retrax.systems.rods.starts import (
     require_touching,
     require_within,
 )
-from retrax.systems.rods.unilateral import RodContact, broken, limited_force
+from retrax.systems.rods.unilateral import RodContact, limited_force, violation
 
 # A subclass must not redefine these: the integrators of the contact take them from the rods.
 _FIXED = (
@@ -140,7 +140,9 @@ class RodsInContact(AbstractRollingPair):
         if self.friction is not None:
             require_each(partial(require_within, "friction", np.inf), self.friction)
         require_each(partial(require_law, self.keeps_gap, self.unilateral), self.restitution)
-        one, two = (evaluated(partial(_arcs, rod.nodes), rod.spacing) for rod in (first, second))
+        one, two = (
+            evaluate_in_jax(partial(_arcs, rod.nodes), rod.spacing) for rod in (first, second)
+        )
         self.arcs = one, two
         for rod in (first, second):
             require_each(partial(require_multiple, rod.name), self.width, rod.spacing)
@@ -175,36 +177,36 @@ class RodsInContact(AbstractRollingPair):
         if is_traced(self) or any(x.ndim for x in fields) or self.first.inertia.ndim != 1:
             return None
         radius = {"radius": float(self.radius)}
-        rods = [drawn(rod.spacing, rod.inertia) | radius for rod in self.rods]
+        rods = [picture_size(rod.spacing, rod.inertia) | radius for rod in self.rods]
         return {"rods": rods, "width": float(self.width)}
 
     def momentum(self, g: Pair, xi: Coordinates) -> Coordinates:
         one, two = self.split(xi)
-        return self.joined(self.first.inertia * one, self.second.inertia * two)
+        return self.join(self.first.inertia * one, self.second.inertia * two)
 
     def velocity(self, g: Pair, mu: Coordinates) -> Coordinates:
         one, two = self.split(self.mobile(mu))
-        return self.joined(one, two, self.travel(g, one, two))
+        return self.join(one, two, self.travel(g, one, two))
 
     def vector_field(self, g: Pair, mu: Coordinates, t: Float[Array, ""]) -> Derivative:
-        xi, rate, rows, lam = self._pushed(g, mu, t)
+        xi, rate, rows, lam = self._push(g, mu, t)
         return Derivative(xi, rate + lam[0] * rows[0] + lam[1] * rows[1] + lam[2] * rows[2])
 
     def multipliers(self, state: State) -> Float[Array, "3"]:
         """Return the force on rod 1 at a state, in space."""
-        return self._pushed(state.g, state.momentum, state.t)[3]
+        return self._push(state.g, state.momentum, state.t)[3]
 
     def reaction(self, state: State) -> Coordinates:
-        _, _, rows, lam = self._pushed(state.g, state.momentum, state.t)
+        _, _, rows, lam = self._push(state.g, state.momentum, state.t)
         return lam[0] * rows[0] + lam[1] * rows[1] + lam[2] * rows[2]
 
     def constraint_violation(self, state: State) -> Float[Array, ""]:
         """Return the violation; of rods that may part, how fast closed surfaces approach."""
         if not self.unilateral:
             return super().constraint_violation(state)
-        return broken(self, state.g, self.mobile(state.momentum))
+        return violation(self, state.g, self.mobile(state.momentum))
 
-    def _pushed(
+    def _push(
         self, g: Pair, mu: Coordinates, t: Float[Array, ""]
     ) -> tuple[Coordinates, Coordinates, tuple[Coordinates, ...], Float[Array, "3"]]:
         r"""Return velocity, rate of the momentum without contact, rows $A$ and the multipliers.
@@ -213,7 +215,7 @@ class RodsInContact(AbstractRollingPair):
         contact have no inertia, so their accelerations do not enter.
         """
         nodes = self.mobile(mu)
-        xi = self.joined(*self.split(nodes), self.travel(g, *self.split(nodes)))
+        xi = self.join(*self.split(nodes), self.travel(g, *self.split(nodes)))
         rate = self.group.coad(nodes, mu) + self.total_force(g, nodes, mu, t)
         way = self.group.tangent(g, xi)
         _, turning = jax.jvp(lambda k: self.slip(k, nodes), (g,), (way,))
@@ -230,20 +232,20 @@ class RodsInContact(AbstractRollingPair):
     def ending(self, step: Callable[[float], State], h: float) -> Ending | None:
         return ending(self, step, h)
 
-    def overlooked(self, states: State) -> str | None:
-        return overlooked(self, states)
+    def find_overlooked(self, states: State) -> str | None:
+        return find_overlooked(self, states)
 
     def differential(self, g: Pair, xi: Coordinates, mu: Coordinates) -> Coordinates:
         (xi1, xi2), (mu1, mu2) = self.split(xi), self.split(mu)
         one = self.first.differential(g[0], xi1, mu1)
-        return self.joined(one, self.second.differential(g[1], xi2, mu2))
+        return self.join(one, self.second.differential(g[1], xi2, mu2))
 
     def total_force(
         self, g: Pair, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
     ) -> Coordinates:
         (xi1, xi2), (mu1, mu2) = self.split(xi), self.split(mu)
         one = self.first.total_force(g[0], xi1, mu1, t)
-        return self.joined(one, self.second.total_force(g[1], xi2, mu2, t))
+        return self.join(one, self.second.total_force(g[1], xi2, mu2, t))
 
     def hamiltonian_energy(self, g: Pair, mu: Coordinates) -> Float[Array, ""]:
         pairs = zip(self.rods, g[:2], self.split(mu), strict=True)
@@ -275,7 +277,7 @@ class RodsInContact(AbstractRollingPair):
         p = self.first.total_momentum(first) + self.second.total_momentum(second)
         turn = self.first.total_angular_momentum(first)
         turn = turn + self.second.total_angular_momentum(second)
-        return named("momentum", p) | named("angular momentum", turn)
+        return name_components("momentum", p) | name_components("angular momentum", turn)
 
     def crossed(self, angle: float = 90.0, meet: ArrayLike | None = None, gap: float = 0.0) -> Pair:
         """Return straight rods, rod 1 along x and below, `angle` degrees between them.
@@ -318,7 +320,7 @@ class RodsInContact(AbstractRollingPair):
         touching = partial(require_touching, self.unilateral and not project)
         require_each(touching, sizes, state.t, state.g[2], gap, skew, H)
         if self.unilateral and project:
-            return State(state.g, _projected(self, state.g, state.momentum), state.t)
+            return State(state.g, _project(self, state.g, state.momentum), state.t)
         return state
 
     def check_state(self, state: State) -> None:
@@ -327,8 +329,8 @@ class RodsInContact(AbstractRollingPair):
         if self.contact is not None:
             require_apart(self.contact, state.g)
 
-    def projected(self, g: Pair, mu: Coordinates, t: Float[Array, ""]) -> Coordinates:
-        return _projected(self, g, mu)
+    def project_momentum(self, g: Pair, mu: Coordinates, t: Float[Array, ""]) -> Coordinates:
+        return _project(self, g, mu)
 
     def require_admissible(self, state: State, allowed: float = ALLOWED_VIOLATION) -> None:
         if self.unilateral:
@@ -351,7 +353,7 @@ def _misfit(
 
 
 @Evaluated
-def _projected(pair: RodsInContact, g: Pair, mu: Coordinates) -> Coordinates:
+def _project(pair: RodsInContact, g: Pair, mu: Coordinates) -> Coordinates:
     """Return the nearest momentum that rolls, in the metric of the kinetic energy."""
     rows = jnp.stack(pair.reactions(g))
     moved = jnp.stack([pair.mobile(row) for row in rows])

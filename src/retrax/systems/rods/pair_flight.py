@@ -39,6 +39,6 @@ def flight(
     def flat(rotations: Array, translations: Array) -> Coordinates:
         return jnp.concatenate([rotations, translations], axis=1).reshape(-1)
 
-    change = system.joined(*(flat(f.change, jnp.zeros_like(f.v)) for f in flights))
-    velocity = system.joined(*(flat(f.w, f.v) for f in flights))
+    change = system.join(*(flat(f.change, jnp.zeros_like(f.v)) for f in flights))
+    velocity = system.join(*(flat(f.w, f.v) for f in flights))
     return (one.g, two.g), change, velocity, worse(one.status, two.status)

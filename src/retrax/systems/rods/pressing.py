@@ -31,10 +31,10 @@ from retrax.nodal.nodes import HostPlacement, Placement
 from retrax.numerics.checks import require_instance, require_number
 from retrax.numerics.evaluate import as_jax
 from retrax.systems.rods.contact import Pair, degenerate, too_flat
-from retrax.systems.rods.mixed import Mixed, linearised, stresses
+from retrax.systems.rods.mixed import Mixed, linearise, stresses
 from retrax.systems.rods.pair import RodsInContact
 from retrax.systems.rods.rod import Rod
-from retrax.systems.rods.statics import placed
+from retrax.systems.rods.statics import as_placement
 
 AnyPlacement = Placement | HostPlacement
 HostPair = tuple[HostPlacement, HostPlacement, Float[np.ndarray, "2"]]
@@ -67,14 +67,14 @@ def press(pair: RodsInContact, g: Pair, force: float = 0.0) -> Pair:
     """
     pressure = require_number("force", force)
     require_instance("pair", pair, RodsInContact, "a RodsInContact")
-    here, smallest, longest = _on_host(placed(g, pair)), np.inf, np.inf
+    here, smallest, longest = _on_host(as_placement(g, pair)), np.inf, np.inf
     for _ in range(_MOST):
         moves, y = _newton_step(pair, here, pressure)
         longest = max(*(np.abs(x).max() for x in moves), np.abs(y[:2]).max())
         if not np.isfinite(longest):
             break
         part = min(1.0, _LONGEST / longest)
-        one, two = (_moved(at, part * x) for at, x in zip(here[:2], moves, strict=True))
+        one, two = (_move(at, part * x) for at, x in zip(here[:2], moves, strict=True))
         here, pressure = (one, two, here[2] + part * y[:2]), pressure + part * y[2]
         if longest < 1e-13 or (longest < 1e-9 and longest > 0.5 * smallest):
             return jax.tree.map(as_jax, (one, two, closest(pair, one, two, here[2])))
@@ -132,7 +132,7 @@ def _newton_step(
         D[i, i], D[i, 3:] = sign * d @ side.bend, sign * side.tangent
         D[3:, i] = -sign * side.along
         r[i] = sign * d @ side.tangent  # (1)
-        solved.append(_solved(rod, placements[i], side, sign * pressure, sign, n, gap))
+        solved.append(_solve(rod, placements[i], side, sign * pressure, sign, n, gap))
     for i, (rows, sign) in enumerate(zip(solved, _SIGNS, strict=True)):
         C = _border_rows(sides[i], sign, d, i)
         r = r + np.einsum("rki,ki->r", C, rows[..., 0])
@@ -144,7 +144,7 @@ def _newton_step(
     return [rows[..., 0] + rows[..., 1:] @ y for rows in solved], y
 
 
-def _solved(
+def _solve(
     rod: Rod,
     at: HostPlacement,
     side: _Side,
@@ -154,7 +154,7 @@ def _solved(
     gap: float,
 ) -> Float[np.ndarray, "nodes 6 7"]:
     """Return $-K^{-1}f$ and, beside it, $-K^{-1}B$ of (2)."""
-    here = linearised(rod, at, stresses(rod, at))
+    here = linearise(rod, at, stresses(rod, at))
     right = np.zeros((rod.nodes, 6, 7))
     right[:, 3:, 0] = push * np.outer(side.w, n)
     right[:, 3:, 1 if sign < 0 else 2] = push * np.outer(side.slope, n)
@@ -207,7 +207,7 @@ def _on_host(g: Pair) -> HostPair:
     return (np.asarray(a), np.asarray(b)), (np.asarray(c), np.asarray(d)), np.asarray(s)
 
 
-def _moved(at: HostPlacement, x: Float[np.ndarray, "nodes 6"]) -> HostPlacement:
+def _move(at: HostPlacement, x: Float[np.ndarray, "nodes 6"]) -> HostPlacement:
     """Turn every node by the Cayley map of the first three of `x`, and move it by the rest."""
     frames, places = at
     zero, (p, q, r) = np.zeros(len(x)), x[:, :3].T

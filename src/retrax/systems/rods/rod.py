@@ -18,13 +18,13 @@ from retrax.numerics.checks import (
     finite64,
     is_traced,
     positive64,
+    quote,
     require_choice,
     require_whole,
-    shown,
 )
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.evaluate import evaluate_in_jax
 from retrax.systems.rods.elastic import AbstractRod, PerSegment
-from retrax.systems.rods.layout import first_frame, relaxed, straight
+from retrax.systems.rods.layout import first_frame, relax, straight
 from retrax.systems.rods.options import (
     AlongRod,
     EndLoad,
@@ -36,16 +36,16 @@ from retrax.systems.rods.options import (
     profile,
     segment_arcs,
 )
-from retrax.systems.rods.picture import around, drawn
+from retrax.systems.rods.picture import around, picture_size
 from retrax.systems.rods.section import AbstractSection, Size, material
 from retrax.systems.rods.strain import STRAINS
 
 ENDS = ("free", "pinned", "clamped")
 # A subclass must not redefine these: the forces follow from the strains, not from them.
 FIXED = (
-    "constraint", "differential", "drift", "flight", "group", "hamiltonian_energy", "held",
-    "inertia_at", "kick", "kinetic_energy", "load", "momentum", "potential_energy", "resultants",
-    "segments", "strains", "symmetry", "total_force", "vector_field", "velocity",
+    "constraint", "differential", "drift", "flight", "group", "hamiltonian_energy", "inertia_at",
+    "kick", "kinetic_energy", "load", "momentum", "potential_energy", "resultants",
+    "segments", "strains", "symmetry", "total_force", "vector_field", "velocity", "without_held",
 )  # fmt: skip
 
 
@@ -159,18 +159,18 @@ class Rod(AbstractRod):
     ):
         self.elements = require_whole("elements", elements, 2, MOST_NODES)
         if not isinstance(ends, list | tuple) or len(ends) != 2:
-            raise BadInput(f"ends = {shown(ends)} must be two words, one for each end of the rod.")
+            raise BadInput(f"ends = {quote(ends)} must be two words, one for each end of the rod.")
         first, last = ends
         self.ends = (require_choice("ends", first, ENDS), require_choice("ends", last, ENDS))
         self.strain = require_choice("strain", strain, STRAINS)
-        self.spacing = evaluated(lambda x: x / elements, positive64("length", length))
+        self.spacing = evaluate_in_jax(lambda x: x / elements, positive64("length", length))
         self.stretching = per_segment("stretching", stretching, self.elements, (3,))
         self.bending = per_segment("bending", bending, self.elements, (3,))
         per_length = (
             per_segment("mass", mass, self.elements, ()),
             per_segment("inertia", inertia, self.elements, (3,)),
         )
-        self.inertia, self.mobility = evaluated(
+        self.inertia, self.mobility = evaluate_in_jax(
             partial(_masses, self.elements, self.ends), self.spacing, *per_length
         )
         self.gravity = None if gravity is None else finite64("gravity", gravity, (3,))
@@ -322,7 +322,7 @@ class Rod(AbstractRod):
         Its first frame is that of `straight`.
         """
         frame, begin = first_frame(direction, normal), finite64("start", start, (3,))
-        return evaluated(_relaxed, self, frame, begin, finite64("t", t))
+        return evaluate_in_jax(_relax, self, frame, begin, finite64("t", t))
 
     @property
     def drawing(self) -> Drawing | None:
@@ -330,17 +330,17 @@ class Rod(AbstractRod):
         many = is_traced(self) or self.spacing.ndim != 0 or self.inertia.ndim != 1
         if many:
             return None
-        return {"rods": [drawn(self.spacing, self.inertia)]} | around(self.contact)
+        return {"rods": [picture_size(self.spacing, self.inertia)]} | around(self.contact)
 
 
-def _relaxed(
+def _relax(
     rod: Rod, frame: Float[Array, "3 3"], start: Float[Array, "3"], t: Float[Array, ""]
 ) -> Placement:
     now, shape = rod.at_time(t), (rod.elements, 3)
     rest, bent = now.rest_stretch, now.rest_curvature
     gamma = jnp.broadcast_to(np.array([0.0, 0.0, 1.0]), shape) if rest is None else rest.rows()
     omega = jnp.zeros(shape) if bent is None else bent.rows()
-    return relaxed(rod.strain, rod.spacing, gamma, omega, frame, start)
+    return relax(rod.strain, rod.spacing, gamma, omega, frame, start)
 
 
 def _vector(name: str, value: ArrayLike | None) -> Float[Array, "3"] | None:

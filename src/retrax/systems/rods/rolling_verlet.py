@@ -18,7 +18,7 @@ from retrax.numerics.checks import ArrayLike, is_traced
 from retrax.numerics.newton import NewtonStatus, Sizes, to_stagnation
 from retrax.numerics.small_matrices import solve
 from retrax.systems.rods.contact import Pair
-from retrax.systems.rods.coulomb_step import coulomb_step, recorded
+from retrax.systems.rods.coulomb_step import coulomb_step, record
 from retrax.systems.rods.pair import RodsInContact
 from retrax.systems.rods.pair_flight import Placements, Rows, Scalar, along, flight, forces
 from retrax.systems.rods.unilateral import meeting
@@ -147,7 +147,7 @@ class RollingVerlet(AbstractRolling):
         if system.contact is None:
             return None
         at = jax.tree.map(jnp.asarray, state)
-        left, gap, opening, slid, way = (float(x) for x in _unsolved(system, at, jnp.asarray(h)))
+        left, gap, opening, slid, way = (float(x) for x in _residuals(system, at, jnp.asarray(h)))
         (name,) = system.contact.names
         return (
             f"No impulses were found for {name}: the last ones tried miss the law by {left:.2g} m. "
@@ -173,7 +173,7 @@ class RollingVerlet(AbstractRolling):
     ) -> ContactRecord:
         """Return what the contact did in a step between two states that handed on `memory`."""
         first, last = memory
-        return recorded(system, state, new, h * first, h * last)
+        return record(system, state, new, h * first, h * last)
 
     def contact_record(
         self, system: RodsInContact, state: State, h: ArrayLike, memory: Memory = ()
@@ -272,7 +272,7 @@ class RollingDKD(AbstractRolling):
 
 
 @jax.jit
-def _unsolved(system: RodsInContact, state: State, h: Scalar) -> tuple[Scalar, ...]:
+def _residuals(system: RodsInContact, state: State, h: Scalar) -> tuple[Scalar, ...]:
     """Return what is left of the law in metres; gap, opening, slip; travel of the contact."""
     here, nodes = meeting(system, state.g), system.mobile(state.momentum)
     opening, across = here.parts(system.slip(state.g, nodes))
@@ -297,7 +297,7 @@ def _spinning_flight(
         momenta.append(jnp.concatenate([kept, pushed], axis=1).reshape(-1))
         turns.append(jnp.max(turn))
     one, two = ends
-    return (one, two), system.joined(*momenta), jnp.maximum(*turns)
+    return (one, two), system.join(*momenta), jnp.maximum(*turns)
 
 
 def _top(R: Rotation, P: Vector, J: Vector, h: Scalar) -> tuple[Rotation, Vector, Scalar]:

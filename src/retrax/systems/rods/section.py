@@ -27,14 +27,14 @@ from retrax.numerics.checks import (
     float64,
     output,
     positive64,
+    quote,
     require_above_zero,
     require_finite,
     require_instance,
     require_real,
     require_whole,
-    shown,
 )
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.evaluate import evaluate_in_jax
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
 
@@ -204,7 +204,7 @@ def material(
     """Return the arguments of `Rod` for a material and either a radius or a section."""
     if (radius is None) == (section is None):
         raise BadInput(
-            f"radius = {shown(radius)} and section = {shown(section)}: a rod needs exactly one of "
+            f"radius = {quote(radius)} and section = {quote(section)}: a rod needs exactly one of "
             "them."
         )
     if section is not None:
@@ -217,16 +217,18 @@ def material(
     else:
         elements = require_whole("elements", elements, 2, MOST_NODES)
         middles = np.arange(elements) + 0.5
-        arcs = evaluated(lambda L: L / elements * middles, positive64("length", length))
-        made = _made_of(section, arcs, young, poisson, density)
+        arcs = evaluate_in_jax(lambda L: L / elements * middles, positive64("length", length))
+        made = _from_material(section, arcs, young, poisson, density)
     if shear_correction is None:
         return made
     k = positive64("shear_correction", shear_correction)
-    corrected = evaluated(lambda C, k: C * jnp.stack([k, k, jnp.ones(())]), made["stretching"], k)
+    corrected = evaluate_in_jax(
+        lambda C, k: C * jnp.stack([k, k, jnp.ones(())]), made["stretching"], k
+    )
     return made | {"stretching": corrected}
 
 
-def _made_of(
+def _from_material(
     section: AbstractSection,
     arcs: Float[Array, " segments"],
     young: ArrayLike,
@@ -252,7 +254,7 @@ def _made_of(
             "inertia": _triple(density * of.I1, density * of.I2, density * polar),
         }
 
-    return evaluated(whole, sizes, *given)
+    return evaluate_in_jax(whole, sizes, *given)
 
 
 def _size(name: str, value: Size, arcs: Float[Array, " segments"]) -> Values:
@@ -260,7 +262,7 @@ def _size(name: str, value: Size, arcs: Float[Array, " segments"]) -> Values:
     if callable(value):
         function = as_pytree(value)
         require_real(name, output(name, function, (jax.ShapeDtypeStruct((), jnp.float64),)), ())
-        array = evaluated(lambda s: jax.vmap(lambda x: jnp.asarray(function(x)))(s), arcs)
+        array = evaluate_in_jax(lambda s: jax.vmap(lambda x: jnp.asarray(function(x)))(s), arcs)
         require_finite(name, array)
         require_above_zero(name, array)
         return array
@@ -289,7 +291,9 @@ def circular(
        \quad \rho I = \tfrac14\rho A\,a^2. \tag{2} $$
     """
     nu, a = _poisson(poisson), positive64("radius", radius)
-    return evaluated(_round, positive64("young", young), nu, positive64("density", density), a)
+    return evaluate_in_jax(
+        _round, positive64("young", young), nu, positive64("density", density), a
+    )
 
 
 def _round(young: Number, nu: Number, density: Number, a: Number) -> dict[str, Float[Array, "..."]]:
@@ -310,7 +314,7 @@ def _require_poisson(nu: np.ndarray) -> None:
 
 def section(EA: Number, nu: Number, mass: Number, radius: Number) -> dict[str, Float[Array, "..."]]:
     """Return (2) from the stretching stiffness and the mass per length."""
-    return evaluated(_section, EA, nu, mass, radius)
+    return evaluate_in_jax(_section, EA, nu, mass, radius)
 
 
 def _section(

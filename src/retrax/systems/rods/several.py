@@ -21,13 +21,13 @@ from retrax.mechanisms.joints import AbstractJoint
 from retrax.nodal.drag import Drag
 from retrax.nodal.nodes import Placement
 from retrax.nodal.supports import Base
-from retrax.numerics.checks import is_traced, require_instance, shown
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.checks import is_traced, quote, require_instance
+from retrax.numerics.evaluate import evaluate_in_jax
 from retrax.systems.rods.acting import NodeLoads
-from retrax.systems.rods.along import Profile, stacked
+from retrax.systems.rods.along import Profile, stack
 from retrax.systems.rods.elastic import AbstractRod
 from retrax.systems.rods.joints import EndJoints, end_joints, worst
-from retrax.systems.rods.picture import around, drawn
+from retrax.systems.rods.picture import around, picture_size
 from retrax.systems.rods.rod import FIXED, Rod
 
 _E3 = (0.0, 0.0, 1.0)
@@ -81,7 +81,7 @@ class Rods(AbstractRod):
         contact: SelfContact | None = None,
     ):
         if not isinstance(rods, list | tuple) or not rods:
-            raise BadInput(f"rods = {shown(rods)} must be a list of Rods.")
+            raise BadInput(f"rods = {quote(rods)} must be a list of Rods.")
         for k, rod in enumerate(rods):
             require_instance(f"rods[{k}]", rod, Rod, "a Rod")
             if rod.contact is not None:
@@ -101,18 +101,18 @@ class Rods(AbstractRod):
             )
         self.sizes = tuple(rod.nodes for rod in rods)
         self.strain, self.supported = rods[0].strain, any(rod.holds for rod in rods)
-        for name, value in evaluated(_stacked, tuple(rods))._asdict().items():
+        for name, value in evaluate_in_jax(_stack, tuple(rods))._asdict().items():
             setattr(self, name, value)
         self.bases = tuple(
-            base.moved(k)
+            base.shift(k)
             for rod, k in zip(rods, self.starts, strict=True)
             for base in rod.bases
             if isinstance(base, Base)
         )
-        self.constraint = self._joined(joints, drawn)
+        self.constraint = self._join(joints, drawn)
         self.contact = touching(contact, self.strands, lambda: self.arcs)
 
-    def _joined(self, joints: Sequence[AbstractJoint], drawn: object) -> EndJoints | None:
+    def _join(self, joints: Sequence[AbstractJoint], drawn: object) -> EndJoints | None:
         known = None if is_traced(self.mobility) else np.asarray(self.mobility)
         if drawn is not None:
             if not joints:
@@ -156,30 +156,30 @@ class Rods(AbstractRod):
     def holds(self) -> bool:
         return self.supported
 
-    def left(self, g: Placement, flat: Coordinates) -> Coordinates:
-        flat = self.held(flat)
+    def without_supports(self, g: Placement, flat: Coordinates) -> Coordinates:
+        flat = self.without_held(flat)
         if self.constraint is None:
             return flat
-        return flat - self.constraint.taken_up(g, self.mobility, flat)
+        return flat - self.constraint.take_up(g, self.mobility, flat)
 
     def drift(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Drift:
         if self.constraint is None:
             return super().drift(g, mu, h)
-        carried = self.carried(g, h)
-        first = self.lost(g, mu, h / 2, carried, dragged_first=True)
+        carried = self.support_velocities(g, h)
+        first = self.loss(g, mu, h / 2, carried, dragged_first=True)
         change = jnp.zeros_like(mu) if first is None else first
         push, met = self.constraint.impulses(g, self.inertia, self.mobility, mu + change, h)
         change = change + push
         flown = self.flight(g, mu + change, h)
         turned = jnp.concatenate([flown.change, jnp.zeros_like(flown.v)], axis=1).reshape(-1)
         change = change + turned
-        change = change - self.constraint.taken_up(flown.g, self.mobility, mu + change)
-        last = self.lost(flown.g, mu + change, h / 2, carried, dragged_first=False)
+        change = change - self.constraint.take_up(flown.g, self.mobility, mu + change)
+        last = self.loss(flown.g, mu + change, h / 2, carried, dragged_first=False)
         if last is not None:
             change = change + last
         move = jnp.max(jnp.abs(h * flown.w), axis=1)
         status = worst([flown.status, *met])
-        return Drift(flown.g, change, move, status, self.unfolded(flown.g))
+        return Drift(flown.g, change, move, status, self.is_unfolded(flown.g))
 
     @property
     def isolated(self) -> bool:
@@ -201,9 +201,9 @@ class Rods(AbstractRod):
         """Put placements, rows of nodes, or coordinates of all rods one after the other."""
         if not isinstance(parts, list | tuple) or len(parts) != len(self.sizes):
             raise BadInput(
-                f"parts = {shown(parts)} must be a list of {len(self.sizes)}, one for each rod."
+                f"parts = {quote(parts)} must be a list of {len(self.sizes)}, one for each rod."
             )
-        return evaluated(_joined, tuple(parts))
+        return evaluate_in_jax(_join, tuple(parts))
 
     @property
     def drawing(self) -> Drawing | None:
@@ -212,7 +212,7 @@ class Rods(AbstractRod):
             return None
         segments = self.split(jnp.pad(self.spacing, (0, 1)))
         each = zip(segments, self.split(self.inertia), strict=True)
-        rods = [drawn(h[0], inertia) for h, inertia in each]
+        rods = [picture_size(h[0], inertia) for h, inertia in each]
         return {"rods": rods, "nodes": list(self.sizes)} | around(self.contact)
 
 
@@ -233,7 +233,7 @@ class _Stacked(NamedTuple):
     drag: Drag | None
 
 
-def _stacked(rods: tuple[Rod, ...]) -> _Stacked:
+def _stack(rods: tuple[Rod, ...]) -> _Stacked:
     nodes, segments = [rod.nodes for rod in rods], [rod.elements for rod in rods]
 
     def all_segments(values: list[Array | None], width: tuple[int, ...], gap: float = 0.0) -> Array:
@@ -254,8 +254,8 @@ def _stacked(rods: tuple[Rod, ...]) -> _Stacked:
             [jnp.broadcast_to(zero if x is None else x, (n, 3)) for x, n in pairs]
         )
 
-    profiles = partial(stacked, sizes=segments, gap=1)
-    loads = [stacked(kind, nodes) for kind in zip(*map(_loads, rods), strict=True)]
+    profiles = partial(stack, sizes=segments, gap=1)
+    loads = [stack(kind, nodes) for kind in zip(*map(_loads, rods), strict=True)]
     drags = [Drag(None, None) if rod.drag is None else rod.drag for rod in rods]
     dampings = [rod.damping for rod in rods]
     return _Stacked(
@@ -293,5 +293,5 @@ def _loads(rod: Rod) -> list[Profile | None]:
     return kinds
 
 
-def _joined(parts: tuple[PyTree, ...]) -> PyTree:
+def _join(parts: tuple[PyTree, ...]) -> PyTree:
     return jax.tree.map(lambda *x: jnp.concatenate(x), *parts)

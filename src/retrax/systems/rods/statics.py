@@ -21,7 +21,7 @@ from retrax.numerics.checks import (
 from retrax.numerics.evaluate import Evaluated, as_jax
 from retrax.numerics.frozen import numbers_of
 from retrax.numerics.meant import explain_keywords
-from retrax.systems.rods.mixed import Here, Mixed, linearised, stresses, units, unresisted
+from retrax.systems.rods.mixed import Here, Mixed, free_motions, linearise, stresses, units
 from retrax.systems.rods.rod import Rod
 
 _MOST = 100
@@ -82,16 +82,16 @@ def _derivatives(
     def force(x):
         return rod.total_force(x, rest, rest, jnp.zeros(()))
 
-    def moved(colour, part):
+    def move(colour, part):
         chosen = (jnp.arange(rod.nodes) % 3 == colour).astype(float)
         xi = jnp.outer(chosen, (jnp.arange(6) == part).astype(float)).reshape(-1)
         return jax.jvp(force, (g,), (group.tangent(g, xi),))[1]
 
     colours, parts = np.divmod(np.arange(18), 6)
-    return force(g), jax.lax.map(lambda x: moved(*x), (colours, parts))
+    return force(g), jax.lax.map(lambda x: move(*x), (colours, parts))
 
 
-def placed(g: object, system: AbstractGroupSystem) -> Element:
+def as_placement(g: object, system: AbstractGroupSystem) -> Element:
     """Return `g` as a placement of one rod or of a pair; reject anything else."""
     where = system.configuration_space
     placement = element("g", g, where.layout())
@@ -116,16 +116,16 @@ def equilibrium(rod: Rod, g: Placement) -> Placement:
     require_double_precision()
     require_instance("rod", rod, Rod, "a Rod")
     require_untraced("equilibrium", rod, g)
-    g = placed(g, rod)
+    g = as_placement(g, rod)
     smallest, stress = np.inf, stresses(rod, g)
     for _ in range(_MOST):
-        step, change = _newton_step(rod, g, linearised(rod, g, stress))
+        step, change = _newton_step(rod, g, linearise(rod, g, stress))
         if not np.all(np.isfinite(step)):
             size = np.inf
             break
         size = max(np.abs(step[:, :3]).max(), _strain_of(rod, step))
         part = min(1.0, _LONGEST / size)
-        g, stress = _moved(rod, g, part * step.ravel()), stress + part * change
+        g, stress = _move(rod, g, part * step.ravel()), stress + part * change
         if size < _ROUNDING or (size < 1e-9 and size > 0.5 * smallest):
             _require_balance(rod, g, stress)
             return jax.tree.map(as_jax, g)
@@ -138,7 +138,7 @@ def equilibrium(rod: Rod, g: Placement) -> Placement:
 
 
 @Evaluated
-def _moved(rod: Rod, g: Placement, delta: Float[Array, " dim"]) -> Placement:
+def _move(rod: Rod, g: Placement, delta: Float[Array, " dim"]) -> Placement:
     return rod.group.compose(g, rod.group.exp(delta))
 
 
@@ -146,7 +146,7 @@ def _newton_step(
     rod: Rod, g: Placement | HostPlacement, here: Here
 ) -> tuple[Float[np.ndarray, "nodes 6"], Float[np.ndarray, "segments 6"]]:
     """Solve (1) for the moves of the nodes and the changes of the stresses."""
-    free = unresisted(rod, g, here)
+    free = free_motions(rod, g, here)
     solver = Mixed(rod, here, free=free)
     step, change = (x[:, :, 0] for x in solver.solve(here.loads[..., None], here.misfit[..., None]))
     if free is None or not np.isfinite(step).all():
@@ -156,8 +156,8 @@ def _newton_step(
     if np.abs(left).max() > _LEFT_OVER * max(np.abs(here.loads).max(), _resistance(rod)):
         raise NoEquilibrium(
             f"The {rod.name} found no equilibrium near the placement given: it can move without "
-            f"resistance along a load, whose forces add up to {_listed(left[3:])} N and whose "
-            f"torques to {_listed(left[:3])} N m; hold an end, or take the load away."
+            f"resistance along a load, whose forces add up to {_in_words(left[3:])} N and whose "
+            f"torques to {_in_words(left[:3])} N m; hold an end, or take the load away."
         )
     rigid = free.reshape(step.size, -1)
     weighed = rigid * np.asarray(rod.inertia)[:, None]
@@ -169,7 +169,7 @@ def _require_balance(
     rod: Rod, g: Placement | HostPlacement, stress: Float[np.ndarray, "segments 6"]
 ) -> None:
     """Reject loads that are left, and stresses that are not those of the strains."""
-    here, (move, torque) = linearised(rod, g, stress), units(rod)
+    here, (move, torque) = linearise(rod, g, stress), units(rod)
     far = 1 + float(np.abs(np.asarray(g[1])).max()) / float(rod.spacing)
     least = torque * _BALANCED * far
     pressed = float(np.abs(move[::-1] * stress).max())
@@ -188,7 +188,7 @@ def _resistance(rod: Rod) -> float:
     return 1e-6 * float(np.asarray(rod.bending).min()) / float(rod.length) ** 2
 
 
-def _listed(vector: Float[np.ndarray, "3"]) -> str:
+def _in_words(vector: Float[np.ndarray, "3"]) -> str:
     """Return the components of a vector, in words."""
     return "(" + ", ".join(f"{x:.3g}" for x in vector) + ")"
 
@@ -232,8 +232,8 @@ def modes(rod: Rod, g: Placement, number: int = 6) -> Modes:
     """
     require_instance("rod", rod, Rod, "a Rod")
     require_untraced("modes", rod, g)
-    g = placed(g, rod)
-    here, shift = _balanced(rod, g), -_lowest_estimate(rod)
+    g = as_placement(g, rod)
+    here, shift = _balance(rod, g), -_lowest_estimate(rod)
     mobile = np.asarray(rod.mobility) > 0
     number = require_whole("number", number, 1, int(np.count_nonzero(mobile)))
     while True:
@@ -242,20 +242,20 @@ def modes(rod: Rod, g: Placement, number: int = 6) -> Modes:
         if lowest > -_UNSTABLE * values[0]:
             break
         shift *= 16  # an unstable mode below it
-    return _checked(rod, inverse, values, vectors, mobile)
+    return _check_modes(rod, inverse, values, vectors, mobile)
 
 
-def _balanced(rod: Rod, g: Placement) -> Here:
+def _balance(rod: Rod, g: Placement) -> Here:
     """Linearise about the stresses that balance the loads, free of the round-off of places."""
     stress = stresses(rod, g)
-    here = linearised(rod, g, stress)
+    here = linearise(rod, g, stress)
     if not all(np.isfinite(part).all() for part in here):
         raise BadInput("g has no modes: the stiffness of a rod placed like this is not finite.")
     for _ in range(_BALANCING):
         step, change = _newton_step(rod, g, here)
         off = max(np.abs(step[:, :3]).max(), _strain_of(rod, step))
         stress = stress + change
-        here = linearised(rod, g, stress)
+        here = linearise(rod, g, stress)
         if off <= _AT_REST:
             return here
     raise BadInput(
@@ -273,22 +273,22 @@ class _Inverse:
         self.nodes, self.spacing = rod.nodes, float(rod.spacing)
 
     def __call__(self, y: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n m"]:
-        return self.root[:, None] * self._solved(y)[1][0].reshape(y.shape)
+        return self.root[:, None] * self._solve(y)[1][0].reshape(y.shape)
 
-    def _solved(self, y: np.ndarray) -> tuple[tuple, tuple]:
+    def _solve(self, y: np.ndarray) -> tuple[tuple, tuple]:
         loads = (self.root[:, None] * y).reshape(self.nodes, 6, -1)
         sides = loads, np.zeros((self.nodes - 1, 6, y.shape[1]))
         return sides, self.solver.solve(*sides)
 
     def error(self, y: Float[np.ndarray, "n m"]) -> Float[np.ndarray, " m"]:
         """Return how far $y^TAy$ may be off: the work left over by (1) and (2) of `mixed.py`."""
-        sides, found = self._solved(y)
-        loads, strains = self.solver.left(*sides, *found)
+        sides, found = self._solve(y)
+        loads, strains = self.solver.residual(*sides, *found)
         work = np.einsum("kim,kim->m", np.abs(found[0]), loads)
         return work + self.spacing * np.einsum("kim,kim->m", np.abs(found[1]), strains)
 
 
-def _checked(
+def _check_modes(
     rod: Rod, inverse: _Inverse, values: np.ndarray, vectors: np.ndarray, mobile: np.ndarray
 ) -> Modes:
     """Return the modes of (1); reject those that do not solve it."""

@@ -82,7 +82,7 @@ def segment(kind: str, before: Rotation, after: Rotation, step: Vector, h: Array
         s = jnp.sqrt(1 + eta @ eta / 4)
         quotient = 1 / (s * (1 + s))
         x, factor = (s * quotient) * eta, quotient * (1 + s) ** 2 / 2
-        gamma = _turned(-x, factor, q)  # (1)
+        gamma = _turn(-x, factor, q)  # (1)
     elif kind == "cay":
         gamma = q - cross(eta, q) / 2  # (2)
     else:
@@ -94,7 +94,7 @@ def loads(kind: str, before: Rotation, seg: Segment, n: Vector, m: Vector, h: Ar
     """Return the loads of a segment with the stress resultants `n` and `m` on its nodes."""
     q, eta, x = seg.q, seg.eta, seg.x
     if kind == "mid":
-        f = before @ _turned(x, seg.factor, n)  # (4)
+        f = before @ _turn(x, seg.factor, n)  # (4)
         c = h / 2 * cross(n, seg.strain.stretch)
         tilt = cross(x, c) / 2
         forward, backward = _moments(eta, m)
@@ -107,7 +107,7 @@ def loads(kind: str, before: Rotation, seg: Segment, n: Vector, m: Vector, h: Ar
     return Loads(forward + cross(q, n), -backward, before @ n)  # (6)
 
 
-def _turned(x: Vector, factor: Array, v: Vector) -> Vector:
+def _turn(x: Vector, factor: Array, v: Vector) -> Vector:
     """Return cay(x) v, where `factor` is 4 / (4 + |x|^2)."""
     across = cross(x, v)
     return v + factor * (across + cross(x, across) / 2)

@@ -64,7 +64,7 @@ class Meeting(NamedTuple):
         seen = self.axes @ slip
         return -seen[0], seen[1:]
 
-    def turned(self, other: "Meeting", across: Across) -> Across:
+    def turn_to(self, other: "Meeting", across: Across) -> Across:
         """Return the same force across another contact, turned as little as its normal needs."""
         n, m = self.axes[0], other.axes[0]
         force = across @ self.axes[1:]
@@ -130,7 +130,7 @@ def meeting(pair: "AbstractRollingPair", g: "Pair", along: Vector | None = None)
     return Meeting(far - 2 * pair.radius, jnp.stack([n, along, cross(n, along)]))
 
 
-def closed(pair: "AbstractRollingPair", gap: Scalar) -> Bool[Array, ""]:
+def is_closed(pair: "AbstractRollingPair", gap: Scalar) -> Bool[Array, ""]:
     """Return whether nothing but rounding errors is between the surfaces."""
     return gap <= _ROUNDING * (pair.first.length + pair.second.length)
 
@@ -163,7 +163,7 @@ def limited_force(
     stiff, give = here.give(S)
     turn = (turning - (turning @ n) * n) / (here.gap + 2 * pair.radius)  # the rate of n
     still = _ROUNDING * _speed(pair, nodes)
-    touches = closed(pair, here.gap) & (opening <= still)
+    touches = is_closed(pair, here.gap) & (opening <= still)
     push = jnp.where(touches, jnp.maximum(n @ rate + turn @ slip, 0.0) / stiff, 0.0)  # (3)
     held, _ = friction_within(pair, give, -solve(give, here.axes[1:] @ rate), push)
     if pair.friction is None:
@@ -173,11 +173,11 @@ def limited_force(
     return here.force(push, jnp.where(fast > still, against, held))
 
 
-def broken(pair: "AbstractRollingPair", g: "Pair", nodes: Coordinates) -> Scalar:
+def violation(pair: "AbstractRollingPair", g: "Pair", nodes: Coordinates) -> Scalar:
     """Return by how much a state breaks the law: an overlap, or surfaces in touch that approach."""
     here = meeting(pair, g)
     opening, _ = here.parts(pair.slip(g, nodes))
-    approach = jnp.where(closed(pair, here.gap), jnp.maximum(-opening, 0.0), 0.0)
+    approach = jnp.where(is_closed(pair, here.gap), jnp.maximum(-opening, 0.0), 0.0)
     return jnp.maximum(approach, jnp.maximum(-here.gap, 0.0))
 
 

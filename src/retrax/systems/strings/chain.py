@@ -105,7 +105,7 @@ def elastic_energies(r: Nodes, u: Scalar, kappa: Scalar, slack: bool) -> Float[A
     return kappa / 2 * (jnp.maximum(longer, 0.0) if slack else longer) ** 2
 
 
-def joined(nodes: Nodes, bodies: Float[Array, "b 3"]) -> Float[Array, " dim"]:
+def join(nodes: Nodes, bodies: Float[Array, "b 3"]) -> Float[Array, " dim"]:
     """Return coordinates from vectors of the nodes and of the bodies, in this order."""
     return jnp.concatenate([nodes.reshape(-1), bodies.reshape(-1)])
 
@@ -168,7 +168,7 @@ def dashpots(r: Nodes, u: Scalar, viscosity: Scalar, slack: bool) -> Float[Array
     return jax.vmap(lambda x, s: s * (x[:, None] * x[None, :]))(x, eta / length**2)
 
 
-def damped(damping: StringDamping, r: Nodes, v: Nodes, u: Scalar, slack: bool) -> Nodes:
+def damping_forces(damping: StringDamping, r: Nodes, v: Nodes, u: Scalar, slack: bool) -> Nodes:
     """Return the forces (4) on nodes that move with the velocities `v`."""
     f = jnp.zeros_like(v)
     if damping.drag is not None:

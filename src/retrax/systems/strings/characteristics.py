@@ -27,13 +27,13 @@ from retrax.errors import BadInput, ContactTooFast
 from retrax.numerics.checks import (
     finite64,
     host_float64,
+    quote,
     reason,
     require_finite,
     require_instance,
     require_number,
     require_shape,
     require_whole,
-    shown,
 )
 from retrax.systems.strings.strings_in_contact import StringsInContact
 
@@ -104,7 +104,7 @@ def characteristic_path(
     first, second = map(float, finite64("s", s, (2,)))
     s = first, second
     waves = {"u_t": u_t, "u_x": u_x, "v_t": v_t, "v_x": v_x}
-    u_t, u_x, v_t, v_x = (_checked_wave(name, wave, s[0]) for name, wave in waves.items())
+    u_t, u_x, v_t, v_x = (_check_wave(name, wave, s[0]) for name, wave in waves.items())
     F, c, length = float(system.F), float(system.c), float(system.length)
     G = (float(system.G[0]), float(system.G[1]))
     start = np.array([float(s[0]), float(s[1])])
@@ -142,10 +142,10 @@ def characteristic_path(
     return CharacteristicPath(t, places, forces)
 
 
-def _checked_wave(name: str, wave: object, place: float) -> Wave:
+def _check_wave(name: str, wave: object, place: float) -> Wave:
     """Return `wave` as a function of the place, with a finite number at `place`."""
     if not callable(wave):
-        raise BadInput(f"{name} = {shown(wave)} must be a function of the place.")
+        raise BadInput(f"{name} = {quote(wave)} must be a function of the place.")
     try:
         value = wave(np.float64(place))
     except Exception as cause:

@@ -10,13 +10,13 @@ from retrax.numerics.checks import (
     MOST_NODES,
     float64,
     host_float64,
+    quote,
     require_choice,
     require_finite,
     require_shape,
     require_whole,
-    shown,
 )
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.evaluate import evaluate_in_jax
 from retrax.numerics.known import require_each
 from retrax.systems.strings.chain import StringDamping
 from retrax.systems.strings.drift import Bodies
@@ -24,17 +24,17 @@ from retrax.systems.strings.drift import Bodies
 LAWS = ("two-sided", "slack")
 
 
-def checked_elements(elements: object) -> int:
+def check_elements(elements: object) -> int:
     """Return the number of elements, a whole number of at least 1."""
     return require_whole("elements", elements, 1, MOST_NODES)
 
 
-def checked_law(law: object) -> str:
+def check_law(law: object) -> str:
     """Return `"two-sided"` or `"slack"`."""
     return require_choice("law", law, LAWS)
 
 
-def checked_scalar(name: str, value: object, unit: str, *, least: str = "") -> Float[Array, ""]:
+def check_scalar(name: str, value: object, unit: str, *, least: str = "") -> Float[Array, ""]:
     """Return one finite number, and with `least` one that is "> 0" or ">= 0"."""
     array = float64(name, value)
     require_shape(name, array, ())
@@ -49,9 +49,9 @@ def checked_scalar(name: str, value: object, unit: str, *, least: str = "") -> F
     return array
 
 
-def checked_density(density: object, elements: int) -> Float[Array, ""]:
+def check_density(density: object, elements: int) -> Float[Array, ""]:
     """Return the mass per length; only a single element may be massless."""
-    array = checked_scalar("density", density, "kg/m", least=">= 0")
+    array = check_scalar("density", density, "kg/m", least=">= 0")
 
     def check(number: np.ndarray) -> None:
         if elements > 1 and number == 0:
@@ -64,13 +64,13 @@ def checked_density(density: object, elements: int) -> Float[Array, ""]:
     return array
 
 
-def checked_nodes(nodes: object, elements: int) -> tuple[int, ...]:
+def check_nodes(nodes: object, elements: int) -> tuple[int, ...]:
     """Return the nodes that carry bodies: different whole numbers from 1 to `elements`."""
     if nodes is None:
         return (elements,)
     given = np.atleast_1d(host_float64("nodes", nodes))
     if given.ndim != 1 or not np.all(given == np.round(given)) or not np.all(np.isfinite(given)):
-        raise BadInput(f"nodes = {shown(nodes)} must be whole numbers, the nodes with bodies.")
+        raise BadInput(f"nodes = {quote(nodes)} must be whole numbers, the nodes with bodies.")
     listed = tuple(int(node) for node in given)
     if not listed or len(set(listed)) != len(listed) or not set(listed) <= set(range(elements + 1)):
         raise BadInput(
@@ -81,7 +81,7 @@ def checked_nodes(nodes: object, elements: int) -> tuple[int, ...]:
     return listed
 
 
-def checked_bodies(mass: object, arm: object, inertia: object, count: int) -> Bodies:
+def check_bodies(mass: object, arm: object, inertia: object, count: int) -> Bodies:
     """Return masses, arms and inertias with a first axis of bodies, each that of a rigid body."""
     masses = float64("mass", mass)
     single = count == 1 and masses.ndim == 0
@@ -92,7 +92,7 @@ def checked_bodies(mass: object, arm: object, inertia: object, count: int) -> Bo
         array = float64(name, value)
         require_shape(name, array, shape)
         require_finite(name, array)
-        arrays[name] = evaluated(lambda x: x[None], array) if single else array
+        arrays[name] = evaluate_in_jax(lambda x: x[None], array) if single else array
 
     def check(m: np.ndarray, rho: np.ndarray, J: np.ndarray) -> None:
         for b in range(count):
@@ -106,13 +106,13 @@ def checked_bodies(mass: object, arm: object, inertia: object, count: int) -> Bo
     return bodies
 
 
-def checked_damping(damping: object) -> StringDamping:
+def check_damping(damping: object) -> StringDamping:
     """Return the damping, by default none."""
     if damping is None:
         return StringDamping()
     if not isinstance(damping, StringDamping):
         raise BadInput(
-            f"damping = {shown(damping)} is not a StringDamping; write "
+            f"damping = {quote(damping)} is not a StringDamping; write "
             "damping=rx.systems.StringDamping(drag=..., viscosity=...)."
         )
     return damping
@@ -124,7 +124,7 @@ def without_pivot(r: ArrayLike, elements: int) -> ArrayLike:
         return r
     nodes = float64("nodes", r)
     require_each(_require_pivot, nodes)
-    return evaluated(lambda x: x[1:], nodes)
+    return evaluate_in_jax(lambda x: x[1:], nodes)
 
 
 def _require_pivot(r: np.ndarray) -> None:

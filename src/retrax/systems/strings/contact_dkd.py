@@ -152,15 +152,15 @@ class ContactMidpoint(AbstractStringsMethod):
         (u, v, s), (u_t, v_t) = state.g, system.rates(state.momentum)
         F, d = system.F, system.spacing
         paces = jnp.stack([system.G[0], system.G[1] / F])
-        gain_u = _smoothed(system, h, h / 2 * system.pull(u + h / 2 * u_t))
-        gain_v = _smoothed(system, h, h / 2 * system.pull(v + h / 2 * v_t))
+        gain_u = _smooth(system, h, h / 2 * system.pull(u + h / 2 * u_t))
+        gain_v = _smooth(system, h, h / 2 * system.pull(v + h / 2 * v_t))
         free_u, free_v = u_t + gain_u, v_t + gain_v  # (4)
 
         def contact(U: Scalar) -> tuple[Nodes, Nodes, Nodes, Nodes]:
             """Return the weights of both contacts, and $A^{-1}$ times these."""
             places = s + h / 2 * paces * U  # (3)
             a, b = system.weights(places[0]), system.weights(places[1])
-            return a, b, _smoothed(system, h, a), _smoothed(system, h, b)
+            return a, b, _smooth(system, h, a), _smooth(system, h, b)
 
         def common_rate(U: Scalar) -> Scalar:
             a, b, Aa, Ab = contact(U)
@@ -181,7 +181,7 @@ class ContactMidpoint(AbstractStringsMethod):
         return State(end, momentum, state.t + h), step_info(status, move, jnp.asarray(True))
 
 
-def _smoothed(system: StringsInContact, h: Scalar, b: Nodes) -> Nodes:
+def _smooth(system: StringsInContact, h: Scalar, b: Nodes) -> Nodes:
     r"""Return $A^{-1}b$."""
     ratio = (h * system.c / (2 * system.spacing)) ** 2
     if system.ends == "periodic":

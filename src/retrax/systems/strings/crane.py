@@ -53,11 +53,11 @@ from retrax.numerics.small_matrices import cross
 from retrax.systems.strings import chain, checks, observe, stability
 from retrax.systems.strings.drift import (
     Eliminated,
-    drifted,
+    drift,
     levers,
     response,
-    spun,
-    swept,
+    spin_forces,
+    sweep_forces,
 )
 from retrax.systems.strings.string_pendulum import StringPendulum
 
@@ -148,14 +148,14 @@ class Crane(AbstractSplitSystem):
         v, omega = string.momenta(xi[:-2])
         v = v + _across(V)[None, :]
         own, shared = self._masses()
-        p, pi = string.momenta(string.momentum(g[:-1], chain.joined(v, omega)))
+        p, pi = string.momenta(string.momentum(g[:-1], chain.join(v, omega)))
         p = p + _at_first(shared * _across(V), p)  # (2)
         P = jnp.sum(p, axis=0)[:2] + own * V + shared * v[0, :2]  # (3)
-        return jnp.concatenate([chain.joined(p, pi), P])
+        return jnp.concatenate([chain.join(p, pi), P])
 
     def velocity(self, g: Element, mu: Coordinates) -> Coordinates:
         v, omega, V = self.velocities(g, mu)
-        return jnp.concatenate([chain.joined(v - _across(V)[None, :], omega), V])
+        return jnp.concatenate([chain.join(v - _across(V)[None, :], omega), V])
 
     def velocities(
         self, g: Element, mu: Coordinates
@@ -164,13 +164,13 @@ class Crane(AbstractSplitSystem):
         _, R = self.parts(g)
         bodies = self.string.bodies
         _, pi = self.string.momenta(mu[:-2])
-        left, V0 = self._eliminated(mu)
-        torque = pi - levers(bodies, R, self.string.carried(left.y))
+        left, V0 = self._eliminate(mu)
+        torque = pi - levers(bodies, R, self.string.carrier_rows(left.y))
         omega = response(bodies, R, left.inertia, left.alpha, torque)
-        w = spun(bodies, R, omega)
-        return left.without(w, jnp.ones(())), omega, V0 + self._dragged(w)
+        w = spin_forces(bodies, R, omega)
+        return left.without(w, jnp.ones(())), omega, V0 + self._drag(w)
 
-    def _eliminated(self, mu: Coordinates) -> tuple[Eliminated, Place]:
+    def _eliminate(self, mu: Coordinates) -> tuple[Eliminated, Place]:
         r"""Eliminate the string and the trolley by (4) and (5); return $V_0$ as well."""
         string = self.string
         p, _ = string.momenta(mu[:-2])
@@ -181,12 +181,12 @@ class Crane(AbstractSplitSystem):
         V0 = (mu[-2:] - jnp.sum(p, axis=0)[:2] - shared * y[0, :2]) / s  # (4)
         Y = y - shared * z[:, None] * _across(V0)[None, :]
         flat = jnp.diag(jnp.array([1.0, 1.0, 0.0]))
-        zb = string.carried(z)
+        zb = string.carrier_rows(z)
         blocks = (
             columns[:, :, None, None] * jnp.eye(3)[None, None]
             + (shared**2 / s * z[:, None] * zb[None, :])[:, :, None, None] * flat[None, None]
         )  # (5)
-        return Eliminated(Y, blocks, string.carried(blocks), string.inertia), V0
+        return Eliminated(Y, blocks, string.carrier_rows(blocks), string.inertia), V0
 
     def _along(self) -> tuple[Float[Array, " n"], Scalar]:
         r"""Return $z = T^{-1}e_1$ and $s$."""
@@ -196,28 +196,28 @@ class Crane(AbstractSplitSystem):
         z = tridiagonal.solve(string.mass_matrix.factors, first)[:, 0]
         return z, own - shared**2 * z[0]
 
-    def _dragged(self, w: Float[Array, "b 3"]) -> Place:
+    def _drag(self, w: Float[Array, "b 3"]) -> Place:
         """Return what the turning bodies add to the motion of the trolley, in (6)."""
         _, shared = self._masses()
         z, s = self._along()
-        return shared / s * (self.string.carried(z) @ w)[:2]
+        return shared / s * (self.string.carrier_rows(z) @ w)[:2]
 
     def drift(self, g: Element, mu: Coordinates, h: Scalar) -> Drift:
         string = self.string
         q, R = self.parts(g)
         _, pi = string.momenta(mu[:-2])
-        left, V0 = self._eliminated(mu)
-        turned = drifted(string, g[1:-1], R, pi, left, h)
-        moved = h * V0 + self._dragged(swept(string.bodies, R, turned.x))  # (6)
+        left, V0 = self._eliminate(mu)
+        turned = drift(string, g[1:-1], R, pi, left, h)
+        moved = h * V0 + self._drag(sweep_forces(string.bodies, R, turned.x))  # (6)
         q1 = q + (turned.d - _across(moved)[None, :])
-        change = jnp.concatenate([chain.joined(jnp.zeros_like(q), turned.change), jnp.zeros(2)])
+        change = jnp.concatenate([chain.join(jnp.zeros_like(q), turned.change), jnp.zeros(2)])
         move = jnp.concatenate([turned.move, jnp.max(jnp.abs(moved))[None]])
         g1 = (q1, *turned.attitudes, g[-1] + moved)
         return Drift(g1, change, move, turned.status, turned.in_chart)
 
     def differential(self, g: Element, xi: Coordinates, mu: Coordinates) -> Coordinates:
         v, omega = self.string.momenta(xi[:-2])
-        seen = chain.joined(v + _across(xi[-2:])[None, :], omega)
+        seen = chain.join(v + _across(xi[-2:])[None, :], omega)
         return self._still(self.string.differential(g[:-1], seen, mu[:-2]))
 
     def potential_force(self, g: Element) -> Coordinates:
@@ -279,7 +279,7 @@ class Crane(AbstractSplitSystem):
         u, kappa = string.spacing, string.stiffness / string.spacing
         longer = chain.lengths(chain.spans(q)) - u
         arms = jax.vmap(jnp.matmul)(R, string.arm)
-        v_body = string.carried(v)
+        v_body = string.carrier_rows(v)
         turned = jax.vmap(lambda R, w, arm: R @ cross(w, arm))(R, omega, string.arm)
         return {
             "strain": longer / u,
@@ -287,7 +287,7 @@ class Crane(AbstractSplitSystem):
             "velocity of attachment": v_body,
             "velocity of centre of mass": v_body + turned,
             "angular velocity": omega,
-            "place of the load": string.carried(q) + arms + _across(state.g[-1])[None, :],
+            "place of the load": string.carrier_rows(q) + arms + _across(state.g[-1])[None, :],
             "horizontal momentum": state.momentum[-2:],
         }
 

@@ -56,7 +56,15 @@ from retrax.mechanics.system import Coordinates, Element
 from retrax.numerics import tridiagonal
 from retrax.numerics.newton import NewtonStatus, newton
 from retrax.numerics.small_matrices import cross, solve
-from retrax.systems.strings.chain import Masses, Nodes, at_nodes, carriers, damped, dashpots, joined
+from retrax.systems.strings.chain import (
+    Masses,
+    Nodes,
+    at_nodes,
+    carriers,
+    damping_forces,
+    dashpots,
+    join,
+)
 
 if TYPE_CHECKING:
     from retrax.systems.strings.string_pendulum import StringPendulum
@@ -72,9 +80,9 @@ def chord_drift(
     r, R = system.parts(g)
     p, pi = system.momenta(mu)
     left = eliminate(system, r, p, h)
-    done = drifted(system, g[1:], R, pi, left, h)
+    done = drift(system, g[1:], R, pi, left, h)
     r1 = r + done.d
-    change = joined(_lost(system, r, r1, done.d), done.change)
+    change = join(_loss(system, r, r1, done.d), done.change)
     return Drift((r1, *done.attitudes), change, done.move, done.status, done.in_chart)
 
 
@@ -90,7 +98,7 @@ class Drifted(NamedTuple):
     in_chart: Bool[Array, ""]
 
 
-def drifted(
+def drift(
     system: "StringPendulum",
     attitudes: tuple[Float[Array, "3 3"], ...],
     R: Float[Array, "b 3 3"],
@@ -99,11 +107,11 @@ def drifted(
     h: Float[Array, ""],
 ) -> Drifted:
     """Turn the bodies by (7), and move the nodes that were eliminated."""
-    gamma = h * (pi - levers(system.bodies, R, system.carried(left.y)))  # (6)
+    gamma = h * (pi - levers(system.bodies, R, system.carrier_rows(left.y)))  # (6)
     x, status = turns(system.bodies, R, left.inertia, left.alpha, gamma)  # (7)
-    d = left.without(swept(system.bodies, R, x), h)  # (2)
+    d = left.without(sweep_forces(system.bodies, R, x), h)  # (2)
     new = tuple(_SO3.advance(R, _SO3.caym1(x[b])) for b, R in enumerate(attitudes))
-    change = precession(system.bodies, R, x, system.carried(d), h)  # (4)
+    change = precession(system.bodies, R, x, system.carrier_rows(d), h)  # (4)
     # Beyond a quarter of a turn, |x| = 2, (7) has another branch of solutions.
     in_chart = jnp.all(jnp.sum(x * x, axis=1) < 4.0)
     # One number for all nodes, the farthest move: copying all of them would slow down the step.
@@ -111,12 +119,12 @@ def drifted(
     return Drifted(d, x, new, change, move, status, in_chart)
 
 
-def _lost(system: "StringPendulum", r: Nodes, r1: Nodes, d: Nodes) -> Nodes:
+def _loss(system: "StringPendulum", r: Nodes, r1: Nodes, d: Nodes) -> Nodes:
     """Return the momentum (8) that damping takes from the nodes."""
     damping, u, slack = system.damping, system.spacing, system.slack
     if damping.drag is None and damping.viscosity is None:
         return jnp.zeros_like(d)
-    return (damped(damping, r, d, u, slack) + damped(damping, r1, d, u, slack)) / 2
+    return (damping_forces(damping, r, d, u, slack) + damping_forces(damping, r1, d, u, slack)) / 2
 
 
 class MassMatrix(NamedTuple):
@@ -133,7 +141,7 @@ class MassMatrix(NamedTuple):
         factors = tridiagonal.factor(masses.diagonal, masses.below)
         unit = jnp.asarray(carriers(len(masses.diagonal), nodes))
         columns = tridiagonal.solve(factors, unit)
-        return cls(masses, factors, columns, eliminated(bodies, at_nodes(columns, nodes)))
+        return cls(masses, factors, columns, eliminate_bodies(bodies, at_nodes(columns, nodes)))
 
 
 class Eliminated(NamedTuple):
@@ -157,21 +165,21 @@ def eliminate(system: "StringPendulum", r: Nodes, p: Nodes, h: Float[Array, ""])
     if viscosity is not None:
         return _by_blocks(system, r, p, h, viscosity)
     if drag is None:
-        return undamped(system, p)
+        return eliminate_undamped(system, p)
     diagonal, below, _ = system.mass_matrix.masses
     factors = tridiagonal.factor(diagonal + h / 2 * drag, below)
     unit = jnp.asarray(carriers(system.elements, system.nodes))
     both = tridiagonal.solve(factors, jnp.concatenate([p, unit], axis=1))
     columns = both[:, 3:]
-    alpha = system.carried(columns)
-    return Eliminated(both[:, :3], columns, alpha, eliminated(system.bodies, alpha))
+    alpha = system.carrier_rows(columns)
+    return Eliminated(both[:, :3], columns, alpha, eliminate_bodies(system.bodies, alpha))
 
 
-def undamped(system: "StringPendulum", p: Nodes) -> Eliminated:
+def eliminate_undamped(system: "StringPendulum", p: Nodes) -> Eliminated:
     """Eliminate the string with $A = T$, for the velocities at an instant."""
     _, factors, columns, reduced = system.mass_matrix
     y = tridiagonal.solve(factors, p)
-    return Eliminated(y, columns, system.carried(columns), reduced)
+    return Eliminated(y, columns, system.carrier_rows(columns), reduced)
 
 
 def _by_blocks(
@@ -198,7 +206,7 @@ def _by_blocks(
     x = tridiagonal.solve_blocks(blocks, coupling, sides)
     parts = [x[:, None, :, 1 + 3 * b : 4 + 3 * b] for b in range(count)]
     columns = jnp.concatenate(parts, axis=1)
-    return Eliminated(x[:, :, 0], columns, system.carried(columns), system.inertia)
+    return Eliminated(x[:, :, 0], columns, system.carrier_rows(columns), system.inertia)
 
 
 class Bodies(NamedTuple):
@@ -209,7 +217,7 @@ class Bodies(NamedTuple):
     inertia: Float[Array, "b 3 3"]
 
 
-def eliminated(bodies: Bodies, alpha: Float[Array, "b b"]) -> Float[Array, "b 3 3"]:
+def eliminate_bodies(bodies: Bodies, alpha: Float[Array, "b b"]) -> Float[Array, "b 3 3"]:
     """Return the inertias (5)."""
 
     def one(mass, arm, inertia, a):
@@ -223,19 +231,19 @@ def levers(bodies: Bodies, R: Float[Array, "b 3 3"], y: Vectors) -> Vectors:
     return jax.vmap(lambda m, arm, R, y: m * cross(arm, R.T @ y))(bodies.mass, bodies.arm, R, y)
 
 
-def spun(bodies: Bodies, R: Float[Array, "b 3 3"], omega: Vectors) -> Vectors:
+def spin_forces(bodies: Bodies, R: Float[Array, "b 3 3"], omega: Vectors) -> Vectors:
     r"""Return $M_bR_b(\Omega_b\times\rho_b)$."""
     return jax.vmap(lambda m, arm, R, w: m * (R @ cross(w, arm)))(bodies.mass, bodies.arm, R, omega)
 
 
-def swept(bodies: Bodies, R: Float[Array, "b 3 3"], x: Vectors) -> Vectors:
+def sweep_forces(bodies: Bodies, R: Float[Array, "b 3 3"], x: Vectors) -> Vectors:
     r"""Return $w_b = M_bR_b(F_b - 1)\rho_b$."""
     return jax.vmap(lambda m, arm, R, x: m * (R @ (_SO3.caym1(x) @ arm)))(
         bodies.mass, bodies.arm, R, x
     )
 
 
-def coupled(alpha: Float[Array, "b b *block"], w: Vectors, own: bool) -> Vectors:
+def couple(alpha: Float[Array, "b b *block"], w: Vectors, own: bool) -> Vectors:
     r"""Return $\sum_c\alpha_{bc}w_c$; without `own` the term $c = b$ is left out."""
     rows = []
     for b in range(len(w)):
@@ -257,12 +265,14 @@ def response(
     if len(torque) == 1 and not own:
         return solve(inertia[0], torque[0])[None]
 
-    def resisted(x):
+    def resist(x):
         x = x.reshape(-1, 3)
         direct = jax.vmap(jnp.matmul)(inertia, x)
-        return (direct - levers(bodies, R, coupled(alpha, spun(bodies, R, x), own))).reshape(-1)
+        return (direct - levers(bodies, R, couple(alpha, spin_forces(bodies, R, x), own))).reshape(
+            -1
+        )
 
-    matrix = jax.jacfwd(resisted)(jnp.zeros(torque.size))
+    matrix = jax.jacfwd(resist)(jnp.zeros(torque.size))
     return solve(matrix, torque.reshape(-1)).reshape(-1, 3)
 
 
@@ -280,7 +290,7 @@ def turns(
         x = x.reshape(-1, 3)
         given = gamma
         if own or len(gamma) > 1:
-            given = gamma + levers(bodies, R, coupled(alpha, swept(bodies, R, x), own))  # (6)
+            given = gamma + levers(bodies, R, couple(alpha, sweep_forces(bodies, R, x), own))  # (6)
         twisted = jax.vmap(lambda x, g: _SO3.dcay_inv(-x, g))(x, given)
         return (twisted - jax.vmap(jnp.matmul)(inertia, x)).reshape(-1)  # (7)
 

@@ -44,7 +44,7 @@ def observables(system: "StringPendulum", state: State) -> dict[str, Float[Array
     u, kappa = system.spacing, system.stiffness / system.spacing
     string = chain.masses(system.elements, system.density * u)
     arms = jax.vmap(jnp.matmul)(R, system.arm)
-    v_body = system.carried(v)
+    v_body = system.carrier_rows(v)
     v_centre = v_body + jax.vmap(lambda R, w, arm: R @ cross(w, arm))(R, omega, system.arm)
     central = system.inertia - jax.vmap(_parallel)(system.mass, system.arm)
     spin = jnp.sum(jax.vmap(lambda w, J: w @ (J @ w) / 2)(omega, central))
@@ -52,7 +52,7 @@ def observables(system: "StringPendulum", state: State) -> dict[str, Float[Array
     longer = chain.lengths(chain.spans(r)) - u
     elastic = chain.elastic_energies(r, u, kappa, system.slack)
     momentum = tridiagonal.product(string.diagonal, string.below, v)
-    height = system.carried(r) + arms
+    height = system.carrier_rows(r) + arms
     return {
         "kinetic energy of the string": jnp.sum(v * momentum) / 2,
         "kinetic energy of the bodies": travel + spin,

@@ -129,7 +129,7 @@ def _fastest_of_each(system: "StringPendulum", states: State) -> Float[Array, " 
     return jax.vmap(speed)(states)
 
 
-def turned_too_far(system: "StringPendulum", state: State, h: float) -> str:
+def turn_warning(system: "StringPendulum", state: State, h: float) -> str:
     """Return the sentence about a step that fails because a body turns too far in it."""
     turn = math.degrees(h * _fastest(system, state))
     return (

@@ -62,7 +62,7 @@ def hanging(system: "StringPendulum") -> State:
     u = float(system.length) / system.elements
     z = np.cumsum(u + carried * u / float(system.stiffness))
     r = np.stack([0 * z, 0 * z, z], axis=1)
-    attitudes = [_turned_down(arm) for arm in np.asarray(system.arm)]
+    attitudes = [_turn_down(arm) for arm in np.asarray(system.arm)]
     return system.state((r, *attitudes), velocity=np.zeros(system.group.dim))
 
 
@@ -81,7 +81,7 @@ def _central(system: "StringPendulum") -> list[np.ndarray]:
     ]
 
 
-def _turned_down(arm: np.ndarray) -> np.ndarray:
+def _turn_down(arm: np.ndarray) -> np.ndarray:
     """Return a rotation that takes `arm` to the vertical: half a turn about their bisector."""
     length = np.linalg.norm(arm)
     if length == 0:

@@ -22,20 +22,20 @@ from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ArrayLike, Coordinates, Element, refuse_overrides
 from retrax.numerics import tridiagonal
 from retrax.numerics.checks import finite_rows, is_traced, require_double_precision, require_output
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.evaluate import evaluate_in_jax
 from retrax.numerics.known import require_each
 from retrax.numerics.meant import explain_keywords
 from retrax.numerics.small_matrices import cross
 from retrax.systems.strings import chain, checks, observe, stability, starts
-from retrax.systems.strings.chain import StringDamping, damped, joined
+from retrax.systems.strings.chain import StringDamping, damping_forces, join
 from retrax.systems.strings.drift import (
     Bodies,
     MassMatrix,
     chord_drift,
+    eliminate_undamped,
     levers,
     response,
-    spun,
-    undamped,
+    spin_forces,
 )
 
 Scalar = Float[Array, ""]
@@ -129,16 +129,16 @@ class StringPendulum(AbstractSplitSystem):
         force: Force | None = None,
     ):
         require_double_precision()
-        self.elements = n = checks.checked_elements(elements)
-        self.law = checks.checked_law(law)
-        self.length = checks.checked_scalar("length", length, "m", least="> 0")
-        self.stiffness = checks.checked_scalar("stiffness", stiffness, "N", least="> 0")
-        self.density = checks.checked_density(density, n)
-        self.gravity = checks.checked_scalar("gravity", gravity, "m/s^2")
-        self.nodes = checks.checked_nodes(nodes, n)
-        self.bodies = checks.checked_bodies(mass, arm, inertia, len(self.nodes))
-        self.damping = checks.checked_damping(damping).on(n)
-        self.mass_matrix = evaluated(
+        self.elements = n = checks.check_elements(elements)
+        self.law = checks.check_law(law)
+        self.length = checks.check_scalar("length", length, "m", least="> 0")
+        self.stiffness = checks.check_scalar("stiffness", stiffness, "N", least="> 0")
+        self.density = checks.check_density(density, n)
+        self.gravity = checks.check_scalar("gravity", gravity, "m/s^2")
+        self.nodes = checks.check_nodes(nodes, n)
+        self.bodies = checks.check_bodies(mass, arm, inertia, len(self.nodes))
+        self.damping = checks.check_damping(damping).on(n)
+        self.mass_matrix = evaluate_in_jax(
             partial(_mass_matrix, n, self.nodes), self.density, self.length, self.bodies
         )
         require_output("force", force, arguments(self.group), (self.group.dim,), optional=True)
@@ -193,7 +193,7 @@ class StringPendulum(AbstractSplitSystem):
     def inertia(self) -> Float[Array, "b 3 3"]:
         return self.bodies.inertia
 
-    def carried(self, x: Float[Array, " n *k"]) -> Float[Array, " b *k"]:
+    def carrier_rows(self, x: Float[Array, " n *k"]) -> Float[Array, " b *k"]:
         """Return the rows of `x` that belong to the nodes with bodies."""
         return chain.at_nodes(x, self.nodes)
 
@@ -211,23 +211,23 @@ class StringPendulum(AbstractSplitSystem):
         _, R = self.parts(g)
         v, omega = self.momenta(xi)
         unit = jnp.asarray(chain.carriers(self.elements, self.nodes))
-        swung = unit @ spun(self.bodies, R, omega)
+        swung = unit @ spin_forces(self.bodies, R, omega)
         diagonal, below, _ = self.mass_matrix.masses
         p = tridiagonal.product(diagonal, below, v) + swung  # (2)
-        lever = levers(self.bodies, R, self.carried(v))
-        return joined(p, jax.vmap(jnp.matmul)(self.inertia, omega) + lever)  # (3)
+        lever = levers(self.bodies, R, self.carrier_rows(v))
+        return join(p, jax.vmap(jnp.matmul)(self.inertia, omega) + lever)  # (3)
 
     def velocity(self, g: Element, mu: Coordinates) -> Coordinates:
-        return joined(*self.velocities(g, mu))
+        return join(*self.velocities(g, mu))
 
     def velocities(self, g: Element, mu: Coordinates) -> tuple[chain.Nodes, Float[Array, "b 3"]]:
         """Solve (2) and (3) for velocities of the nodes and angular velocities of the bodies."""
         _, R = self.parts(g)
         p, pi = self.momenta(mu)
-        bare = undamped(self, p)
-        torque = pi - levers(self.bodies, R, self.carried(bare.y))
+        bare = eliminate_undamped(self, p)
+        torque = pi - levers(self.bodies, R, self.carrier_rows(bare.y))
         omega = response(self.bodies, R, bare.inertia, bare.alpha, torque)
-        return bare.y - bare.columns @ spun(self.bodies, R, omega), omega
+        return bare.y - bare.columns @ spin_forces(self.bodies, R, omega), omega
 
     def differential(self, g: Element, xi: Coordinates, mu: Coordinates) -> Coordinates:
         _, R = self.parts(g)
@@ -236,8 +236,8 @@ class StringPendulum(AbstractSplitSystem):
         def swing(m, arm, R, w, v):
             return m * cross(cross(w, arm), R.T @ v)  # (4)
 
-        swings = jax.vmap(swing)(self.mass, self.arm, R, omega, self.carried(v))
-        return self.potential_force(g) + joined(jnp.zeros_like(v), swings)
+        swings = jax.vmap(swing)(self.mass, self.arm, R, omega, self.carrier_rows(v))
+        return self.potential_force(g) + join(jnp.zeros_like(v), swings)
 
     def potential_force(self, g: Element) -> Coordinates:
         """Return $-dV$: tension and weight at the nodes, the torque of the weight on the bodies."""
@@ -246,15 +246,15 @@ class StringPendulum(AbstractSplitSystem):
         weight = self.gravity * self.mass_matrix.masses.weights
         down = jnp.array([0.0, 0.0, 1.0])
         torque = jax.vmap(lambda m, arm, R: m * self.gravity * cross(arm, R[2]))
-        return joined(pull + weight[:, None] * down[None, :], torque(self.mass, self.arm, R))
+        return join(pull + weight[:, None] * down[None, :], torque(self.mass, self.arm, R))
 
     def total_force(self, g: Element, xi: Coordinates, mu: Coordinates, t: Scalar) -> Coordinates:
         force = super().total_force(g, xi, mu, t)
         if self.damping.drag is None and self.damping.viscosity is None:
             return force
         v, omega = self.momenta(xi)
-        drag = damped(self.damping, g[0], v, self.spacing, self.slack)
-        return force + joined(drag, jnp.zeros_like(omega))
+        drag = damping_forces(self.damping, g[0], v, self.spacing, self.slack)
+        return force + join(drag, jnp.zeros_like(omega))
 
     def hamiltonian_energy(self, g: Element, mu: Coordinates) -> Scalar:
         return mu @ self.velocity(g, mu) / 2 + self.potential_energy(g)
@@ -343,7 +343,7 @@ class StringPendulum(AbstractSplitSystem):
         return stability.fastest_turning(self, states)
 
     def why_not(self, state: State, h: float) -> str:
-        return stability.turned_too_far(self, state, h)
+        return stability.turn_warning(self, state, h)
 
 
 def _mass_matrix(

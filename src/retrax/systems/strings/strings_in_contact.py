@@ -23,12 +23,12 @@ from retrax.numerics.checks import (
     finite64,
     float64,
     positive64,
+    quote,
     require_choice,
     require_finite,
     require_shape,
-    shown,
 )
-from retrax.numerics.evaluate import as_jax, evaluate, evaluated
+from retrax.numerics.evaluate import as_jax, evaluate, evaluate_in_jax
 from retrax.numerics.known import require_each
 
 Nodes = Float[Array, " m"]
@@ -125,7 +125,9 @@ class StringsInContact(AbstractGroupSystem):
         self.c, self.length = positive64("c", c), positive64("length", length)
         require_each(_require_gear, self.F, fine=lambda F: F != 0)
         first = 1 if ends == "fixed" else 0
-        self.nodes = evaluated(lambda x: x / n * np.arange(first, n, dtype=float), self.length)
+        self.nodes = evaluate_in_jax(
+            lambda x: x / n * np.arange(first, n, dtype=float), self.length
+        )
         moving = n - first
         self.group = Product(Translation(moving), Translation(moving), Translation(2))
 
@@ -282,7 +284,7 @@ class _Contact(eqx.Module):
 def _couplings(G: object) -> Float[Array, "2"]:
     """Return the pair (G1, G2); one number stands for both."""
     array = float64("G", G)
-    both = evaluated(lambda x: jnp.stack([x, x]), array) if array.ndim == 0 else array
+    both = evaluate_in_jax(lambda x: jnp.stack([x, x]), array) if array.ndim == 0 else array
     return finite64("G", both, (2,))
 
 
@@ -291,13 +293,13 @@ def _lattice(n: object, ends: object, degree: object, width: object) -> tuple[in
     kind, order = require_choice("ends", ends, ENDS), require_choice("degree", degree, DEGREES)
     if type(n) is not int or not _FEWEST <= n <= MOST_NODES:
         raise BadInput(
-            f"n = {shown(n)} segments must be a whole number of at least {_FEWEST}, and at most "
+            f"n = {quote(n)} segments must be a whole number of at least {_FEWEST}, and at most "
             f"{MOST_NODES}."
         )
     widest = max(1, n // (4 * HALF_SUPPORT[order]))
     if type(width) is not int or not 1 <= width <= widest:
         raise BadInput(
-            f"width = {shown(width)} segments between knots must be a whole number from 1 to "
+            f"width = {quote(width)} segments between knots must be a whole number from 1 to "
             f"{widest} for n = {n}: a wider bump does not fit the string."
         )
     return n, kind, order, width
