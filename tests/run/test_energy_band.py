@@ -35,7 +35,7 @@ def test_a_fall_into_the_centre_is_told_with_the_time_of_the_collision(sideways,
 
 
 def test_orbits_swings_and_forced_motions_give_no_alarm():
-    """Bounded errors of a coarse ellipse, a swing from rest, a fall, a load that does work."""
+    """A weld, a coarse ellipse, a swing from rest, a fall, a load that does work."""
     swing = rx.MechanicalSystem(rx.SO3(), [1.0, 2.0, 2.5], lambda R: 9.81 * R[2, 2])
     c, s = np.cos(3.0), np.sin(3.0)
     low = np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
@@ -43,7 +43,12 @@ def test_orbits_swings_and_forced_motions_give_no_alarm():
     pushed = rx.MechanicalSystem(
         rx.Translation(1), [1.0], lambda x: 0.0 * x[0], force=lambda g, xi, t: jnp.array([5.0])
     )
+    welded = rx.Mechanism()
+    beam = welded.body("beam", 3.0, [0.1, 0.2, 0.25], at=[2.0, 0.0, 0.0])
+    welded.join(rx.Fixed("ground", beam, at=[0.5, 0.0, 0.0]))
+    welded = welded.system()  # its energy is 0 up to rounding errors
     cases = (
+        (welded, welded.assemble(), 0.01),
         (SUN, SUN.state([0.4, 0.0, 0.0], velocity=[0.0, 2.0, 0.0]), 0.02),
         (swing, swing.state(low, velocity=np.zeros(3)), 0.05),
         (falls, falls.state([0.0], velocity=[0.0]), 0.05),

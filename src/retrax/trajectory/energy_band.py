@@ -6,7 +6,9 @@ all looks well that follows. With kinetic energies $T$ and $V = H - T$ a state h
 
 $$ |H - H_0| > \tfrac12\max(s, s_0, \tilde s), \qquad s = T + |V|, \tag{1} $$
 
-where $\tilde s$ is the median of $s$. Of a long run 64 states are looked at.
+where $\tilde s$ is the median of $s$. Of a long run 64 states are looked at. What places that are
+rounded change in the energy, by the forces there, is no escape: bodies at rest where the potential
+vanishes have nothing else.
 """
 
 from typing import TYPE_CHECKING
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 _LOOKED_AT = 64
 # The part of (1); and by how much momenta must have grown for energies to be looked at.
 _BAND, _GROWN = 0.5, 2.0
+# By how much places may be off, relative to them.
+_ROUNDED = 1e-12
 _KEEP = frozenset({"symplectic", "energy"})
 
 
@@ -50,10 +54,12 @@ def escape(run: "Trajectory") -> str | None:
         return None
     try:
         energies, sizes = _energies_at(states, system, len(some))
+        scale = np.maximum(sizes, max(sizes[0], float(np.median(sizes))))
+        out = np.abs(energies - energies[0]) > _BAND * scale  # (1)
+        if out.any():
+            out &= np.abs(energies - energies[0]) > _ROUNDED * _work_at(states, system, len(some))
     except HasChanged:  # of a run that keeps its functions, where nobody asked for energies before
         return None
-    scale = np.maximum(sizes, max(sizes[0], float(np.median(sizes))))
-    out = np.abs(energies - energies[0]) > _BAND * scale  # (1)
     if not out.any():
         return None
     k = int(np.argmax(out))
@@ -71,15 +77,36 @@ def _energies_at(
     states: State, system: AbstractGroupSystem, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return energies at some states, and the size of their terms: $T + |V|$."""
-    full = np.minimum(np.arange(_LOOKED_AT), count - 1)  # one program for all runs
-    picked = jax.tree.map(lambda x: np.asarray(x)[full], states)
+    picked = _pad(states, count)
     energy, kinetic = (np.asarray(x)[:count] for x in _measure(picked, system))
     return energy, np.abs(kinetic) + np.abs(energy - kinetic)
+
+
+def _work_at(states: State, system: AbstractGroupSystem, count: int) -> np.ndarray:
+    """Return the work of the forces at some states over the way to the origin."""
+    return np.asarray(_measure_work(_pad(states, count), system))[:count]
+
+
+def _pad(states: State, count: int) -> State:
+    """Repeat the last state, so that one program serves all runs."""
+    full = np.minimum(np.arange(_LOOKED_AT), count - 1)
+    return jax.tree.map(lambda x: np.asarray(x)[full], states)
 
 
 @Evaluated
 def _measure(states: State, system: AbstractGroupSystem) -> tuple[Array, Array]:
     def one(state: State) -> tuple[Array, Array]:
         return system.energy(state), jnp.dot(state.momentum, system.velocity_at(state)) / 2
+
+    return jax.vmap(one)(states)
+
+
+@Evaluated
+def _measure_work(states: State, system: AbstractGroupSystem) -> Array:
+    def one(state: State) -> Array:
+        xi = system.velocity_at(state)
+        force = system.at_time(state.t).differential(state.g, xi, state.momentum)
+        reach = jnp.max(jnp.stack([jnp.max(jnp.abs(x)) for x in jax.tree.leaves(state.g)]))
+        return reach * jnp.sum(jnp.abs(force))
 
     return jax.vmap(one)(states)
