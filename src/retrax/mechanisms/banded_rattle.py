@@ -26,7 +26,7 @@ from retrax.mechanisms.along import (
 from retrax.mechanisms.band import Band
 from retrax.mechanisms.pose import Pose
 from retrax.mechanisms.rank import require_wheels_apart
-from retrax.mechanisms.rattle_equations import turn_group
+from retrax.mechanisms.rattle_equations import CHORDS, MATRICES, SLOW, turn_group
 from retrax.mechanisms.reactions import Reactions
 from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics import banded
@@ -34,10 +34,6 @@ from retrax.numerics.newton import NewtonStatus
 from retrax.numerics.roundoff import ACCEPT, AIM, SMALLEST, UNSEEN
 
 Scalar = Float[Array, ""]
-
-# A new matrix is made where an iteration leaves more than this of the residual, or after so many.
-_SLOW, _CHORDS = 0.2, 12
-_MATRICES = 40
 
 
 class Last(NamedTuple):
@@ -246,14 +242,14 @@ class _Step:
         guess = self.along.bodies(v + share * (v - memory.xi))
 
         def is_unfinished(it: _Iterate) -> Bool[Array, ""]:
-            return ~it.finished & (it.matrices < _MATRICES)
+            return ~it.finished & (it.matrices < MATRICES)
 
         def with_new_matrix(it: _Iterate) -> _Iterate:
             matrix, begun = self.matrix(it.at), it.chords
 
             def goes_on(it: _Iterate) -> Bool[Array, ""]:
-                slow = (it.left.size > _SLOW * it.before) & (it.left.size > ACCEPT)
-                enough = slow | (it.chords >= begun + _CHORDS)
+                slow = (it.left.size > SLOW * it.before) & (it.left.size > ACCEPT)
+                enough = slow | (it.chords >= begun + CHORDS)
                 return (it.chords == begun) | ~(it.finished | enough)
 
             def chord(it: _Iterate) -> _Iterate:
@@ -314,10 +310,17 @@ def _solution_jvp(tau: AbstractRetraction, primals: tuple, tangents: tuple) -> t
     matrix = step.matrix(found)
     _, turned = jax.jvp(lambda *given: miss(found, *given), primals[:3], tangents[:3])
     change = step.correction(matrix, *turned)
-    for _ in range(2):  # takes out again what makes the matrix regular
+
+    def refine(change: _Unknowns, _: None) -> tuple[_Unknowns, None]:
         _, moved = jax.jvp(lambda at: miss(at, *primals[:3]), (found,), (change,))
         rest = step.correction(matrix, *jax.tree.map(jnp.add, turned, moved))
-        change = jax.tree.map(jnp.add, change, rest)
+        return jax.tree.map(jnp.add, change, rest), None
+
+    if step.fed_back:  # forces of velocities couple bodies, beside the matrix
+        change, _ = lax.scan(refine, change, None, length=MATRICES)
+    else:
+        for _ in range(2):  # takes out again what makes the matrix regular
+            change, _ = refine(change, None)
     return (found, status), (change, jax.tree.map(jnp.zeros_like, status))
 
 

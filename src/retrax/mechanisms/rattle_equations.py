@@ -25,6 +25,12 @@ from retrax.numerics.small_matrices import inverse
 Scalar = Float[Array, ""]
 Vector = Float[Array, " _"]
 Matrix = Float[Array, "_ _"]
+
+# A new matrix is made where an iteration leaves more than this of the residual, or after so many
+# chords; an iteration that needs more matrices has failed. So one that converges leaves at most
+# 10^(-16/40) in a chord where dampers couple bodies beside the matrix, and derivatives that are
+# improved as often as there are matrices are right to round-off.
+SLOW, CHORDS, MATRICES = 0.2, 12, 40
 # The rows of a joint, a block for each body that moves.
 Rows = dict[int, Matrix]
 

@@ -14,6 +14,9 @@ from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
 from retrax.mechanics.state import State
 from retrax.mechanisms.rank import require_wheels_apart
 from retrax.mechanisms.rattle_equations import (
+    CHORDS,
+    MATRICES,
+    SLOW,
     Residuals,
     StepEquations,
     links,
@@ -26,13 +29,8 @@ from retrax.numerics.roundoff import ACCEPT, AIM, SMALLEST
 Scalar = Float[Array, ""]
 Vector = Float[Array, " _"]
 
-# A new matrix is made where an iteration leaves more than this of the residual, or after so many.
-_SLOW, _CHORDS = 0.2, 12
-_MATRICES = 40
 # So often at most velocities are put back where the joints allow them.
 _CLOSINGS = 12
-# How often derivatives are improved where the matrix leaves out how dampers couple bodies.
-_REFINEMENTS = 8
 
 
 class Last(NamedTuple):
@@ -119,14 +117,14 @@ def _solution(
     xi, lam = v + share * (v - memory.xi), share * memory.impulses
 
     def is_unfinished(it: _Iterate) -> Bool[Array, ""]:
-        return ~it.finished & (it.matrices < _MATRICES)
+        return ~it.finished & (it.matrices < MATRICES)
 
     def with_new_matrix(it: _Iterate) -> _Iterate:
         matrix, begun = equations.matrix(it.xi), it.chords
 
         def goes_on(it: _Iterate) -> Bool[Array, ""]:
-            slow = (it.left.size > _SLOW * it.before) & (it.left.size > ACCEPT)
-            enough = slow | (it.chords >= begun + _CHORDS)
+            slow = (it.left.size > SLOW * it.before) & (it.left.size > ACCEPT)
+            enough = slow | (it.chords >= begun + CHORDS)
             return (it.chords == begun) | ~(it.finished | enough)
 
         def chord(it: _Iterate) -> _Iterate:
@@ -164,7 +162,7 @@ def _solution_jvp(tau: AbstractRetraction, primals: tuple, tangents: tuple) -> t
 
     moved = equations.improvement(matrix, change.bodies, change.joints)
     if equations.first_kick is None:  # forces of velocities couple bodies, beside the matrix
-        moved, _ = lax.scan(refine, moved, None, length=_REFINEMENTS)
+        moved, _ = lax.scan(refine, moved, None, length=MATRICES)
     return (xi, lam, status), (*moved, jax.tree.map(jnp.zeros_like, status))
 
 
