@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "guarantees.md").read_text()
 FORBIDDEN = {"pickle", "dill", "cloudpickle", "marshal", "shelve"}
 # Dask's own serialisation carries the functions of a sweep to its workers, and nothing to a file.
-SENT_TO_WORKERS = "sweep/"
+SENT_TO_WORKERS = "sweeps/"
 
 
 def test_every_test_that_the_page_names_exists():

@@ -21,7 +21,7 @@ STATUSES = {
     0: "all went well",
     FAILED: "a run failed, a claim does not hold, or a file could not be written",
     BAD_INPUT: "a name, an option, a value or a file is wrong",
-    DEFECT: "an error in retrax itself: please report it",
+    DEFECT: "a bug in retrax: please report it",
     INTERRUPTED: "interrupted from the keyboard",
     TERMINATED: "stopped by a signal to terminate; the checkpoint can be resumed",
 }
