@@ -74,7 +74,7 @@ def _same(a: Data, b: Data) -> bool:
 
 
 def _without_guess(pairs: list[Data]) -> list[Data]:
-    """Leave out the guess of a free duration, which is no part of the problem."""
+    """Drop the guess of a free duration, which does not belong to the problem."""
     return [pair for pair in pairs if pair[0] != "guess"]
 
 

@@ -1,1 +1,1 @@
-"""What contacts do along a run: its steps are taken again, and asked."""
+"""What contacts do along a run, found by taking its steps again."""

@@ -16,7 +16,7 @@ from retrax.trajectory.contact_events import KINDS, ContactEvent
 
 
 class Listening:
-    """What happens to contacts, step after step.
+    """A listener that collects the events of contacts, step by step.
 
     **Arguments:** `contact`: the contacts; `closed`, `mode`: what they are before the first step.
     """
